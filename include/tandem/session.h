@@ -1,0 +1,82 @@
+// A model made ready on a platform: planned, packed, compiled, and run any number of times.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/model.h"
+#include "tandem/platform.h"
+#include "tandem/status.h"
+#include "tandem/tensor.h"
+
+namespace tandem {
+
+struct Schedule;
+
+// How lanes tell each other of progress.
+enum class SyncMechanism {
+  kAuto,   // svm where the device passes its self-test, else event
+  kSvm,    // counters in fine-grained shared virtual memory, polled by both sides
+  kEvent,  // OpenCL events and user events
+};
+
+struct SessionOptions {
+  std::string strategy = "intra";  // see `tandem run --help`
+  SyncMechanism sync = SyncMechanism::kAuto;
+  // A run that takes longer than this fails with kDeadlineExceeded.
+  std::chrono::milliseconds deadline{10'000};
+  // When a lane fails in mid-run, run once more with everything on the best lane that is left.
+  bool fall_back = false;
+  // Seconds that may go into calibration where no earlier one fits; its results are kept in
+  // `calibration_dir` (empty: $XDG_CACHE_HOME/tandem/calibration, "none": not kept).
+  double calibration_seconds = 5;
+  std::string calibration_dir;
+  // No reuse of activation memory, so that every tensor can be read after a run.
+  bool keep_all = false;
+  // Runs this schedule instead of asking a strategy. Tests use it.
+  std::shared_ptr<const Schedule> schedule;
+};
+
+// What a session did to become ready, in milliseconds.
+struct SessionTimes {
+  double calibrate_ms = 0;
+  double schedule_ms = 0;
+  double memory_ms = 0;
+  double bind_ms = 0;  // packing weights, compiling and warming kernels
+};
+
+class Session {
+ public:
+  static StatusOr<std::unique_ptr<Session>> create(const Model& model,
+                                                   std::shared_ptr<Platform> platform,
+                                                   const SessionOptions& options = {});
+  // On the machine's default platform, made at the first call and kept.
+  static StatusOr<std::unique_ptr<Session>> create(const Model& model,
+                                                   const SessionOptions& options = {});
+  virtual ~Session() = default;
+
+  // One inference. Inputs and outputs are dense row-major, in the model's order; outputs are
+  // resized. Not reentrant: kFailedPrecondition while another thread is in run(). After an error
+  // the session can be used again.
+  virtual Status run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs) = 0;
+  // Makes the run in progress, if any, return kCancelled. Callable from any thread.
+  virtual void cancel() = 0;
+
+  virtual const Schedule& schedule() const = 0;
+  virtual SyncMechanism sync() const = 0;  // the one in use, never kAuto
+  virtual const SessionTimes& times() const = 0;
+  // Duration of the last successful run(), from the input being in place to the last output ready.
+  virtual double last_run_us() const = 0;
+  // The value of a tensor of the graph after the last run, dense row-major. kFailedPrecondition if
+  // its memory was reused meanwhile: see keep_all.
+  virtual StatusOr<HostTensor> tensor(const std::string& name) const = 0;
+  // kDeadlineExceeded etc. happened and another strategy ran instead: why. Empty otherwise.
+  virtual const std::string& fall_back_reason() const = 0;
+  // Bytes of the activation arena, and what it would be without reuse.
+  virtual size_t arena_bytes() const = 0;
+  virtual size_t arena_bytes_without_reuse() const = 0;
+};
+
+}  // namespace tandem

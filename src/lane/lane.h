@@ -1,0 +1,160 @@
+// The lane interface: what runs slices. Lanes know operators and memory, nothing of schedules.
+//
+// Ownership: a Lane outlives the LanePrograms it made, a LaneProgram the Tasks it made, and the
+// graph and the memory bound to it outlive the program. A lane may serve several programs; calls on
+// one lane (any object of it) must not overlap in time, except where stated.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/partition.h"
+
+namespace tandem {
+
+enum class LaneKind : uint8_t { kCpu, kOpenCl, kSimulated };
+
+struct LaneInfo {
+  std::string name;  // "cpu", "cpu.big", "gpu": what plans, pins and reports call it
+  LaneKind kind = LaneKind::kCpu;
+  std::string description;  // for people: model, driver, version
+  std::string fingerprint;  // changes whenever measured times may: model, driver, libraries, cores
+  std::vector<int> cores;   // logical processors that the lane computes on; empty: not on this host
+  int max_threads = 1;      // that one slice can use
+  bool asynchronous = false;  // true: launch() only enqueues (see QueueLane)
+};
+
+// Where each tensor of a graph lies: views by TensorId. Tensors that need no shared memory
+// (constants packed by lanes) have a null data pointer.
+struct TensorBindings {
+  std::vector<TensorView> views;
+
+  const TensorView& operator[](TensorId id) const { return views[id]; }
+};
+
+// What a lane will do for a slice: for reports, and later for predictors.
+struct ImplementationInfo {
+  std::string name;                    // "onednn_sgemm", "cl_conv_direct_14x32", ...
+  int64_t global_size[3] = {0, 0, 0};  // work-items; zero where it does not apply
+  int64_t local_size[3] = {0, 0, 0};
+  int64_t work_groups = 0;    // or CPU tiles
+  int64_t dispatches = 1;     // kernels enqueued, or library calls
+  double computed_flops = 0;  // with the padding of tiles; work_of() has the useful ones
+};
+
+// One slice bound to memory and ready to run, any number of times.
+class Task {
+ public:
+  virtual ~Task() = default;
+  // Computes the slice, or enqueues it on an asynchronous lane. Must be called on the lane's
+  // controlling thread (CPU lanes: the thread that was given to enter()).
+  virtual Status launch() = 0;
+  virtual const ImplementationInfo& info() const = 0;
+};
+
+// One graph on one lane: holds packed weights and scratch.
+class LaneProgram {
+ public:
+  virtual ~LaneProgram() = default;
+  // Picks an implementation, packs what is not packed yet, and makes the slice ready, so that the
+  // first launch costs what later ones do. `threads` <= 0: the lane's maximum. Asynchronous lanes
+  // ignore it. The slice must pass check_slice().
+  virtual StatusOr<std::unique_ptr<Task>> bind(const Slice& slice, int threads) = 0;
+  // What bind() would choose, without packing anything.
+  virtual StatusOr<ImplementationInfo> implementation(const Slice& slice, int threads) const = 0;
+  // Bytes held in packed weights and scratch.
+  virtual size_t bytes() const = 0;
+};
+
+class Lane {
+ public:
+  virtual ~Lane() = default;
+  virtual const LaneInfo& info() const = 0;
+
+  // Makes the calling thread the lane's controlling thread: pins it. Called once per thread, before
+  // that thread's first bind() or launch().
+  virtual Status enter() = 0;
+
+  virtual StatusOr<std::unique_ptr<LaneProgram>> load(const Graph& graph,
+                                                      const TensorBindings& bindings) = 0;
+
+  // Waits until everything launched so far has finished. A no-op on synchronous lanes.
+  virtual Status drain(std::chrono::steady_clock::time_point deadline) = 0;
+};
+
+// A lane's progress: how many slices it has finished since the session began, modulo 2^32. Each
+// lies on a cache line of its own in memory that all lanes share.
+struct alignas(64) ProgressCounter {
+  std::atomic<uint32_t> value;
+};
+static_assert(sizeof(ProgressCounter) == 64);
+static_assert(std::atomic<uint32_t>::is_always_lock_free);
+
+// True once `progress` has reached `target`; both wrap around.
+inline bool reached(uint32_t progress, uint32_t target) {
+  return static_cast<int32_t>(progress - target) >= 0;
+}
+
+// How the host waits for a point in a device's queue.
+class DeviceEvent {
+ public:
+  virtual ~DeviceEvent() = default;
+  // Blocks (does not spin) until the queue has passed the point; kDeadlineExceeded, kDeviceError.
+  virtual Status wait(std::chrono::steady_clock::time_point deadline) = 0;
+};
+
+// How a device's queue waits for the host.
+class HostEvent {
+ public:
+  virtual ~HostEvent() = default;
+  // Lets the queue go on. Callable from any thread, once.
+  virtual Status set() = 0;
+  // Makes the queue give up what is enqueued behind the event. Callable from any thread.
+  virtual void abandon() = 0;
+};
+
+// What kind of memory the device shares with the host. Stronger kinds include weaker ones.
+enum class SharedMemoryKind : uint8_t {
+  kNone,
+  kCoarse,       // coarse-grained SVM: host access between map and unmap only
+  kFine,         // fine-grained SVM buffers, no atomics: visible at synchronisation points
+  kFineAtomics,  // fine-grained SVM with atomics: counters may be polled while kernels run
+};
+const char* to_string(SharedMemoryKind kind);
+
+// A lane with an in-order device queue.
+class QueueLane : public Lane {
+ public:
+  virtual SharedMemoryKind shared_memory() const = 0;
+  // Memory that the device and the host share, zeroed, 64-byte aligned; freed by the returned
+  // pointer's deleter, which must run before the lane is destroyed.
+  virtual StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) = 0;
+
+  // Mechanism `svm` (kFineAtomics only). Enqueues a one-item kernel that polls until `counter` has
+  // reached `target`, or `abort` is not zero, or `max_polls` polls: then it stores 1 to `abort`.
+  // Kernels enqueued behind it then run on whatever memory holds; the run is discarded.
+  virtual Status enqueue_wait(const ProgressCounter* counter, uint32_t target,
+                              std::atomic<uint32_t>* abort, uint64_t max_polls) = 0;
+  // Enqueues a one-item kernel that stores `value` with release order.
+  virtual Status enqueue_signal(ProgressCounter* counter, uint32_t value) = 0;
+  // Polls a second of the wait kernel on this device, measured by the self-test: for max_polls.
+  virtual double polls_per_second() const = 0;
+
+  // Mechanism `event`.
+  virtual StatusOr<std::unique_ptr<HostEvent>> enqueue_host_wait() = 0;
+  virtual StatusOr<std::unique_ptr<DeviceEvent>> enqueue_device_event() = 0;
+
+  // Submits everything enqueued; must precede any host wait on it.
+  virtual Status flush() = 0;
+
+  // Message passing host -> device -> host through a counter, both ways, and the device seeing host
+  // writes to data published by a counter. Ok: `svm` may be used. Otherwise why not.
+  virtual Status self_test() = 0;
+};
+
+}  // namespace tandem

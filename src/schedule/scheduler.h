@@ -1,0 +1,38 @@
+// Schedulers by name. Each fills a Schedule, waits included, that passes check_schedule().
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "schedule/cost_table.h"
+#include "schedule/schedule.h"
+
+namespace tandem {
+
+// What a scheduler may know of a lane.
+struct LaneTraits {
+  std::string name;
+  bool asynchronous = false;
+};
+
+struct Problem {
+  const Graph* graph = nullptr;
+  std::vector<LaneTraits> lanes;
+  const CostModel* cost = nullptr;  // null is fine for single-lane strategies
+};
+
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+  virtual StatusOr<Schedule> schedule(const Problem& problem) const = 0;
+};
+
+// `cpu`, `gpu`: every operator whole on the first lane that is synchronous / asynchronous.
+// `intra`: every operator cut over the lanes at its cheapest ratio, or whole on one lane where that
+// is cheaper, one operator after another.
+// Unknown name: kNotFound, listing the known ones.
+StatusOr<std::unique_ptr<Scheduler>> make_scheduler(std::string_view strategy);
+std::vector<std::string_view> scheduler_names();
+
+}  // namespace tandem
