@@ -1,6 +1,7 @@
 // A static DAG of operators over tensors of fixed shapes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ class Graph {
   TensorId add_input(std::string name, DataType type, Dims dims, Layout layout = {});
   TensorId add_constant(std::string name, HostTensor value);
   TensorId add_constant(std::string name, std::shared_ptr<const HostTensor> value);
-  // Adds an operator and its output tensor, whose dims and type come from the shape rule
-  // (shape.h); kResize and kPool, kCopy and kReshape need theirs given in `dims`.
+  // Adds an operator and its output tensor of the same name, whose dims and type come from the
+  // shape rule (output_shape below). kResize, kCopy and kReshape need theirs given in `dims`, and
+  // so does kPool where the importer resolved a ceil_mode.
   StatusOr<TensorId> add(std::string name, Attributes attributes, std::vector<TensorId> inputs,
                          Dims dims = {}, Layout layout = {});
   void mark_output(TensorId tensor) { outputs_.push_back(tensor); }
@@ -61,5 +63,22 @@ StatusOr<Shape> output_shape(const Attributes& attributes, const std::vector<con
                              const Dims& given);
 
 Work work_of(const Graph& graph, OperatorId op);
+
+// How a tensor lies inside the memory of another.
+struct AliasView {
+  Dims strides;        // elements, per logical dimension of the alias
+  int64_t offset = 0;  // elements from the source's element (0, 0, ...)
+};
+
+// Where the output of a kReshape or kCopy can be a view of its source, so that the operator need
+// not run: a reshape whose view has the very strides of the output's own layout; and a copy that
+// only drops or moves extents of 1, or is a slice of step 1, if kernels can tell the view from a
+// tensor with memory of its own by its strides alone: it starts on a cache line, its innermost
+// stride is 1, and all other dimensions make up rows of one pitch, which is a multiple of
+// kLineFloats. The source may itself be such a view (memory_strides()).
+std::optional<AliasView> alias_strides(const Graph& graph, OperatorId op);
+
+// The strides of a tensor in memory: its layout's, or those of the view that it is.
+Dims memory_strides(const Graph& graph, TensorId tensor);
 
 }  // namespace tandem

@@ -1,0 +1,173 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tandem {
+namespace {
+
+std::string name_or(std::string name, const char* stem, size_t id) {
+  return name.empty() ? stem + std::to_string(id) : std::move(name);
+}
+
+bool row_major_only(OperatorKind kind) {
+  return kind == OperatorKind::kLinear || kind == OperatorKind::kMatMul ||
+         kind == OperatorKind::kLayerNorm;
+}
+
+}  // namespace
+
+TensorId Graph::add_input(std::string tensor_name, DataType type, Dims dims, Layout layout) {
+  const TensorId id = static_cast<TensorId>(tensors_.size());
+  Tensor tensor;
+  tensor.name = name_or(std::move(tensor_name), "input", id);
+  tensor.type = type;
+  tensor.dims = std::move(dims);
+  tensor.kind = TensorKind::kInput;
+  tensor.layout = layout;
+  tensors_.push_back(std::move(tensor));
+  inputs_.push_back(id);
+  return id;
+}
+
+TensorId Graph::add_constant(std::string tensor_name, HostTensor value) {
+  return add_constant(std::move(tensor_name), std::make_shared<const HostTensor>(std::move(value)));
+}
+
+TensorId Graph::add_constant(std::string tensor_name, std::shared_ptr<const HostTensor> value) {
+  const TensorId id = static_cast<TensorId>(tensors_.size());
+  Tensor tensor;
+  tensor.name = name_or(std::move(tensor_name), "constant", id);
+  tensor.type = value->type;
+  tensor.dims = value->dims;
+  tensor.kind = TensorKind::kConstant;
+  tensor.value = std::move(value);
+  tensors_.push_back(std::move(tensor));
+  return id;
+}
+
+StatusOr<TensorId> Graph::add(std::string operator_name, Attributes attributes,
+                              std::vector<TensorId> inputs, Dims dims, Layout layout) {
+  const OperatorId id = static_cast<OperatorId>(operators_.size());
+  Operator op;
+  op.attributes = std::move(attributes);
+  op.name = name_or(std::move(operator_name), to_string(op.kind()), id);
+  op.inputs = std::move(inputs);
+
+  std::vector<const Tensor*> tensors;
+  for (TensorId input : op.inputs) {
+    if (input < 0 || static_cast<size_t>(input) >= tensors_.size()) {
+      return internal_error(op.name + ": there is no tensor " + std::to_string(input));
+    }
+    tensors.push_back(&tensors_[input]);
+  }
+  StatusOr<Shape> shape = output_shape(op.attributes, tensors, dims);
+  if (!shape.ok()) {
+    return shape.status().with_context(op.name + " (" + to_string(op.kind()) + ")");
+  }
+
+  Tensor output;
+  output.name = op.name;
+  output.type = shape->type;
+  output.dims = std::move(shape->dims);
+  output.layout = layout;
+  output.producer = id;
+  if (layout.order == Order::kChannelsLast && output.dims.size() != 4) {
+    return internal_error(op.name + ": only tensors of rank 4 can be channels-last");
+  }
+  for (TensorId input : op.inputs) {
+    std::vector<OperatorId>& consumers = tensors_[input].consumers;
+    if (consumers.empty() || consumers.back() != id) consumers.push_back(id);
+  }
+  op.output = static_cast<TensorId>(tensors_.size());
+  tensors_.push_back(std::move(output));
+  operators_.push_back(std::move(op));
+  return operators_.back().output;
+}
+
+bool Graph::is_output(TensorId id) const {
+  return std::find(outputs_.begin(), outputs_.end(), id) != outputs_.end();
+}
+
+Status Graph::validate() const {
+  const auto is_tensor = [this](TensorId id) {
+    return id >= 0 && static_cast<size_t>(id) < tensors_.size();
+  };
+
+  std::set<std::string> names;
+  for (const Tensor& tensor : tensors_) {
+    const std::string who = "tensor " + tensor.name;
+    if (!names.insert(tensor.name).second) return internal_error(who + ": the name is not unique");
+    for (int64_t extent : tensor.dims) {
+      if (extent < 1) return unsupported(who + ": has no elements: " + to_string(tensor.dims));
+    }
+    if (tensor.layout.order == Order::kChannelsLast && tensor.dims.size() != 4) {
+      return internal_error(who + ": only tensors of rank 4 can be channels-last");
+    }
+    if ((tensor.kind == TensorKind::kConstant) != (tensor.value != nullptr)) {
+      return internal_error(who + ": constants and only they have a value");
+    }
+    if (tensor.value && (tensor.value->type != tensor.type || tensor.value->dims != tensor.dims ||
+                         tensor.value->bytes.size() != static_cast<size_t>(tensor.value->size()) *
+                                                           element_size(tensor.type))) {
+      return internal_error(who + ": the value does not have the tensor's type and extents");
+    }
+    if ((tensor.kind == TensorKind::kActivation) != (tensor.producer != kNone)) {
+      return internal_error(who + ": activations and only they have a producer");
+    }
+  }
+
+  names.clear();
+  std::vector<std::vector<OperatorId>> consumers(tensors_.size());
+  for (size_t i = 0; i < operators_.size(); ++i) {
+    const OperatorId id = static_cast<OperatorId>(i);
+    const Operator& op = operators_[i];
+    const std::string who = "operator " + op.name + " (" + to_string(op.kind()) + ")";
+    if (!names.insert(op.name).second) return internal_error(who + ": the name is not unique");
+    if (!is_tensor(op.output) || tensors_[op.output].producer != id) {
+      return internal_error(who + ": is not the producer of its output");
+    }
+    std::vector<const Tensor*> inputs;
+    for (size_t k = 0; k < op.inputs.size(); ++k) {
+      if (!is_tensor(op.inputs[k])) return internal_error(who + ": an input does not exist");
+      const Tensor& input = tensors_[op.inputs[k]];
+      if (input.producer >= id) return internal_error(who + ": comes before its input's producer");
+      if (is_packed_input(op, static_cast<int>(k)) && input.kind != TensorKind::kConstant) {
+        return unsupported(who + ": " + input.name + " must be a constant");
+      }
+      std::vector<OperatorId>& seen = consumers[op.inputs[k]];
+      if (seen.empty() || seen.back() != id) seen.push_back(id);
+      inputs.push_back(&input);
+    }
+    const Tensor& output = tensors_[op.output];
+    StatusOr<Shape> shape = output_shape(op.attributes, inputs, output.dims);
+    if (!shape.ok()) return shape.status().with_context(who);
+    if (shape->type != output.type || shape->dims != output.dims) {
+      return internal_error(who + ": the output should be " + to_string(shape->type) +
+                            to_string(shape->dims));
+    }
+    if (row_major_only(op.kind())) {
+      bool row_major = output.layout.order == Order::kRowMajor;
+      for (const Tensor* input : inputs) row_major &= input->layout.order == Order::kRowMajor;
+      if (!row_major) return internal_error(who + ": works on row-major tensors only");
+    }
+  }
+
+  for (size_t t = 0; t < tensors_.size(); ++t) {
+    const Tensor& tensor = tensors_[t];
+    if (tensor.consumers != consumers[t]) {
+      return internal_error("tensor " + tensor.name + ": the list of consumers is wrong");
+    }
+    if (tensor.producer == kNone) continue;
+    if (static_cast<size_t>(tensor.producer) >= operators_.size() ||
+        operators_[tensor.producer].output != static_cast<TensorId>(t)) {
+      return internal_error("tensor " + tensor.name + ": the producer makes another tensor");
+    }
+  }
+  for (TensorId output : outputs_) {
+    if (!is_tensor(output)) return internal_error("an output of the graph does not exist");
+  }
+  return {};
+}
+
+}  // namespace tandem
