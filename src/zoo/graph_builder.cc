@@ -161,7 +161,8 @@ NodeProto* GraphBuilder::add_node(std::string_view op, std::string_view name,
 
 Value GraphBuilder::result(NodeProto* node, Shape shape, float power, TensorProto::DataType type) {
   const int index = node->output_size();
-  std::string name = node->name() + (index == 0 ? "_output" : "_output_" + std::to_string(index));
+  // Names of nodes have no slash, hence this is unique.
+  std::string name = node->name() + "/output" + (index == 0 ? "" : "_" + std::to_string(index));
   node->add_output(name);
   values_.push_back({std::move(name), std::move(shape), power, 0.0f, type});
   return values_.back();
@@ -437,6 +438,10 @@ Value GraphBuilder::mul(const Value& a, const Value& b) {
 
 Value GraphBuilder::div(const Value& a, const Value& b) {
   return binary("Div", "div", a, b, a.power / b.power);
+}
+
+Value GraphBuilder::pow(const Value& base, const Value& exponent) {
+  return binary("Pow", "pow", base, exponent, base.power);
 }
 
 Value GraphBuilder::pool(std::string_view op, std::string_view name, const Value& x,

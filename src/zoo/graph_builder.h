@@ -86,7 +86,7 @@ class GraphBuilder {
   Value input(std::string_view name, Shape shape,
               onnx::TensorProto::DataType type = onnx::TensorProto::FLOAT);
 
-  // Makes `x` an output of the model, called `name`.
+  // Makes `x` an output of the model, called `name`. Renames the tensor: `x` is of no use after.
   void output(const Value& x, std::string_view name);
 
   // A learnable tensor, drawn from N(mean, stddev), that is not part of one of the layers below.
@@ -115,6 +115,7 @@ class GraphBuilder {
   Value add(const Value& a, const Value& b);
   Value mul(const Value& a, const Value& b);
   Value div(const Value& a, const Value& b);
+  Value pow(const Value& base, const Value& exponent);
 
   Value max_pool(const Value& x, const PoolOptions& options);
   Value average_pool(const Value& x, const PoolOptions& options);

@@ -16,7 +16,11 @@ Value activate(GraphBuilder& g, const Value& x, Activation activation) {
   return x;
 }
 
-Value silu(GraphBuilder& g, const Value& x) { return g.mul(x, g.sigmoid(x)); }
+Value silu(GraphBuilder& g, const Value& x) {
+  Value y = g.mul(x, g.sigmoid(x));
+  y.power = 0.4f * x.power;  // the factors are not independent
+  return y;
+}
 
 Value gelu(GraphBuilder& g, const Value& x) {
   const auto scope = g.scope("gelu");

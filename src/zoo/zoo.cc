@@ -23,6 +23,15 @@ constexpr Network kNetworks[] = {
     {"vit_b_16", "ViT-Base, patches of 16 (torchvision)", vit_b_16},
     {"vit_b_32", "ViT-Base, patches of 32 (torchvision)", vit_b_32},
     {"deit_tiny", "DeiT-Tiny, patches of 16 (timm)", deit_tiny},
+    {"inception_v4", "Inception v4 (timm)", inception_v4},
+    {"inception_resnet_v2", "Inception-ResNet v2 (timm)", inception_resnet_v2},
+    {"hrnet_w18", "HRNet-W18 for classification (timm)", hrnet_w18},
+    {"peleenet", "PeleeNet", peleenet},
+    {"efficientnet_b0", "EfficientNet-B0 (torchvision)", efficientnet_b0},
+    {"shufflenet_v2_x1_0", "ShuffleNet v2, width 1.0 (torchvision)", shufflenet_v2_x1_0},
+    {"unet", "U-Net with transposed convolutions, two classes", unet},
+    {"yolov5n", "YOLOv5n detector with decoded boxes", yolov5n},
+    {"bert_base", "BERT-Base uncased with pooler, 128 tokens", bert_base},
     {"tiny_linear", "for tests: linear layers on a batch of vectors", tiny_linear},
     {"tiny_conv", "for tests: a chain of convolutions and poolings", tiny_conv},
     {"tiny_residual", "for tests: ResNet's basic blocks", tiny_residual},
@@ -32,6 +41,12 @@ constexpr Network kNetworks[] = {
     {"tiny_mobilenet", "for tests: depthwise convolutions and Clip", tiny_mobilenet},
     {"tiny_vit", "for tests: a transformer with torch.nn's attention", tiny_vit},
     {"tiny_deit", "for tests: a transformer with timm's attention", tiny_deit},
+    {"tiny_efficientnet", "for tests: SiLU, squeeze and excitation", tiny_efficientnet},
+    {"tiny_shufflenet", "for tests: Split and channel shuffles", tiny_shufflenet},
+    {"tiny_hrnet", "for tests: branches of several resolutions, Resize", tiny_hrnet},
+    {"tiny_unet", "for tests: transposed convolutions", tiny_unet},
+    {"tiny_yolo", "for tests: a detector's pyramid and box decoding", tiny_yolo},
+    {"tiny_bert", "for tests: a transformer on token ids, two outputs", tiny_bert},
 };
 
 // The graph cannot fail to build on any input: an error here is a mistake in a network's function,
@@ -48,6 +63,8 @@ Entry describe(const Network& network) {
   if (!model.ok()) return entry;
   const onnx::ValueInfoProto& input = model->graph().input(0);
   entry.input_name = input.name();
+  const int32_t type = input.type().tensor_type().elem_type();
+  entry.input_type = type == onnx::TensorProto::INT64 ? "int64" : "float32";
   for (const auto& dim : input.type().tensor_type().shape().dim()) {
     entry.input_dims.push_back(dim.dim_value());
   }

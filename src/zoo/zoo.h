@@ -22,6 +22,7 @@ struct Entry {
   std::string name;
   std::string description;
   std::string input_name;
+  std::string input_type;  // "float32", or "int64" for token ids
   std::vector<int64_t> input_dims;
   int64_t parameters = 0;  // learnable ones: batch norm's running statistics are not counted
   double gflops = 0;       // two per multiply-accumulate of convolutions, Gemm and MatMul
