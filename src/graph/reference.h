@@ -1,5 +1,7 @@
 // The plain meaning of every operator: naive loops in double precision, in no hurry. What every
-// lane's kernels, whole and split, are compared with.
+// lane's kernels, whole and split, are compared with. A NaN among the elements that make up an
+// output element makes that element NaN, maxima and clips included: tests mark with NaN what must
+// not be read.
 #pragma once
 
 #include <vector>
@@ -15,6 +17,8 @@ struct ReferenceTensor {
 };
 
 ReferenceTensor to_reference(const HostTensor& tensor);
+
+double apply(const Activation& activation, double x);
 
 // One operator on dense inputs, in the order of op.inputs.
 ReferenceTensor reference(const Graph& graph, OperatorId op,
