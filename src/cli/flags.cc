@@ -1,0 +1,141 @@
+#include "cli/flags.h"
+
+#include <charconv>
+#include <utility>
+
+#include "fmt/format.h"
+#include "platform/assign_cores.h"
+#include "platform/topology.h"
+
+namespace tandem::cli {
+
+void PlatformFlags::add_to(CLI::App& app) {
+  const std::string group = "Lanes";
+  app.add_option("--opencl-cores", opencl_cores_,
+                 "Cores of the OpenCL lane where its device is the host CPU, such as 0-1 "
+                 "(default: the lower half)")
+      ->group(group);
+  app.add_option("--cpu-cores", cpu_cores_,
+                 "Cores of a CPU lane, such as 2-3; repeat it for several lanes, fastest first "
+                 "(default: one lane per kind of the remaining cores)")
+      ->allow_extra_args(false)
+      ->group(group);
+  app.add_option("--num_threads,--num-threads", num_threads_,
+                 "Use this many of the first CPU lane's cores (default: all)")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
+  app.add_option("--opencl-device", opencl_device_,
+                 "The OpenCL device whose name or platform contains this")
+      ->group(group);
+  app.add_option_function<bool>(
+         "--use_gpu,--use-gpu", [this](bool value) { use_gpu_ = value; },
+         "false: CPU lanes only. true: the default strategy becomes gpu")
+      ->expected(0, 1)
+      ->default_str("true")
+      ->group(group);
+  app.add_option("--cache-dir", cache_dir_,
+                 "Where compiled programs and calibrations are kept; 'none': nowhere "
+                 "(default: $XDG_CACHE_HOME/tandem)")
+      ->group(group);
+}
+
+StatusOr<PlatformOptions> PlatformFlags::options() const {
+  PlatformOptions options;
+  options.use_gpu = use_gpu_.value_or(true);
+  options.opencl_device = opencl_device_;
+  if (!cache_dir_.empty()) {
+    options.program_cache_dir = cache_dir_ == "none" ? "none" : cache_dir_ + "/programs";
+  }
+  if (!opencl_cores_.empty()) {
+    const StatusOr<std::vector<int>> cores = parse_processor_list(opencl_cores_);
+    if (!cores.ok()) return cores.status().with_context("--opencl-cores");
+    options.opencl_cores = *cores;
+  }
+  for (const std::string& text : cpu_cores_) {
+    const StatusOr<std::vector<int>> cores = parse_processor_list(text);
+    if (!cores.ok()) return cores.status().with_context("--cpu-cores");
+    options.cpu_lanes.push_back(*cores);
+  }
+  if (num_threads_ > 0) {
+    TANDEM_ASSIGN_OR_RETURN(const Topology topology, detect_topology());
+    TANDEM_ASSIGN_OR_RETURN(const CoreAssignment assignment,
+                            assign_cores(topology, options, options.use_gpu));
+    options.cpu_lanes.clear();
+    for (const CpuLaneCores& lane : assignment.cpu_lanes) options.cpu_lanes.push_back(lane.cores);
+    std::vector<int>& cores = options.cpu_lanes.front();
+    if (num_threads_ > static_cast<int>(cores.size())) {
+      return invalid_argument(fmt::format(
+          "--num_threads {}: lane {} has cores {} only; move cores with --cpu-cores and "
+          "--opencl-cores, or give the CPU all of them with --use_gpu=false",
+          num_threads_, assignment.cpu_lanes.front().name, to_processor_list(cores)));
+    }
+    cores.resize(num_threads_);
+    // Or the OpenCL lane would take what the CPU lane leaves.
+    if (options.opencl_cores.empty()) options.opencl_cores = assignment.opencl_cores;
+  }
+  return options;
+}
+
+std::string PlatformFlags::calibration_dir() const {
+  if (cache_dir_.empty() || cache_dir_ == "none") return cache_dir_;
+  return cache_dir_ + "/calibration";
+}
+
+StatusOr<std::shared_ptr<Platform>> create_platform(const PlatformFlags& flags) {
+  TANDEM_ASSIGN_OR_RETURN(const PlatformOptions options, flags.options());
+  StatusOr<std::shared_ptr<Platform>> platform = Platform::create(options);
+  if (platform.ok()) {
+    for (const std::string& warning : (*platform)->warnings()) {
+      fmt::print(stderr, "warning: {}\n", warning);
+    }
+  }
+  return platform;
+}
+
+void ModelFlags::add_to(CLI::App& app) {
+  app.add_option("model", path_, "An ONNX file, or zoo:NAME (see 'tandem zoo list')")->required();
+  app.add_option("--shape", shapes_,
+                 "NAME=1,3,224,224: the shape of an input whose file leaves it open")
+      ->allow_extra_args(false);
+  app.add_flag("--no-optimize", no_optimize_,
+               "Keep every node of the file as an operator of its own (to tell a failing pass from "
+               "a failing kernel)");
+}
+
+StatusOr<Model> ModelFlags::load() const {
+  LoadOptions options;
+  options.optimize = !no_optimize_;
+  for (const std::string& text : shapes_) {
+    auto shape = parse_shape(text);
+    if (!shape.ok()) return shape.status();
+    if (!options.shapes.insert(*std::move(shape)).second) {
+      return invalid_argument("--shape is given twice for one input: " + text);
+    }
+  }
+  return Model::load(path_, options);
+}
+
+StatusOr<std::pair<std::string, Dims>> parse_shape(const std::string& text) {
+  const auto malformed = [&text] {
+    return invalid_argument(fmt::format(
+        "--shape {}: give an input's name and extents, such as input=1,3,224,224", text));
+  };
+  // Extents hold no '=', names may.
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) return malformed();
+  Dims dims;
+  const char* at = text.data() + equals + 1;
+  const char* const end = text.data() + text.size();
+  while (true) {
+    int64_t extent = 0;
+    const auto [after, error] = std::from_chars(at, end, extent);
+    if (error != std::errc() || extent <= 0) return malformed();
+    dims.push_back(extent);
+    if (after == end) break;
+    if (*after != ',') return malformed();
+    at = after + 1;
+  }
+  return std::pair(text.substr(0, equals), std::move(dims));
+}
+
+}  // namespace tandem::cli

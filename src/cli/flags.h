@@ -1,0 +1,53 @@
+// Flags that several commands share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/model.h"
+#include "tandem/platform.h"
+#include "tandem/status.h"
+
+namespace tandem::cli {
+
+// Which lanes there are.
+class PlatformFlags {
+ public:
+  void add_to(CLI::App& app);
+  StatusOr<PlatformOptions> options() const;
+  // SessionOptions::calibration_dir.
+  std::string calibration_dir() const;
+  // What --use_gpu said, if it was given.
+  std::optional<bool> use_gpu() const { return use_gpu_; }
+
+ private:
+  std::string opencl_cores_;
+  std::vector<std::string> cpu_cores_;
+  std::string opencl_device_;
+  std::string cache_dir_;
+  std::optional<bool> use_gpu_;
+  int num_threads_ = 0;
+};
+
+// Creates the platform and prints its warnings to stderr.
+StatusOr<std::shared_ptr<Platform>> create_platform(const PlatformFlags& flags);
+
+// Which model, with which shapes.
+class ModelFlags {
+ public:
+  void add_to(CLI::App& app);
+  StatusOr<Model> load() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::vector<std::string> shapes_;
+  bool no_optimize_ = false;
+};
+
+// "name=1,3,224,224" -> the name and the extents.
+StatusOr<std::pair<std::string, Dims>> parse_shape(const std::string& text);
+
+}  // namespace tandem::cli

@@ -1,0 +1,54 @@
+// `tandem`: the command line. Exit status: 0 on success, 1 when a command failed, 2 when the
+// command line itself is wrong. Results go to stdout, everything else to stderr.
+#include <cstdio>
+
+#include "cli/command.h"
+#include "fmt/format.h"
+#include "tandem/version.h"
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
+// What CLI11 says of a wrong command line, with where to read on.
+std::string usage_error(const CLI::App* app, const CLI::Error& error) {
+  std::string help = "tandem";
+  for (auto given = app->get_subcommands(); !given.empty(); given = app->get_subcommands()) {
+    app = given.front();
+    help += " " + app->get_name();
+  }
+  return fmt::format("tandem: {}\nSee '{} --help'.\n", error.what(), help);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Runs one neural-network inference on CPU and OpenCL lanes at once.", "tandem");
+  app.set_version_flag("--version", std::string("tandem ") + tandem::kVersion);
+  app.require_subcommand(1);
+
+  tandem::Status outcome;
+  tandem::cli::add_devices_command(app, &outcome);
+  tandem::cli::add_run_command(app, &outcome);
+  tandem::cli::add_zoo_command(app, &outcome);
+  tandem::cli::add_bench_command(app, &outcome);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    fmt::print(stderr, "{}", usage_error(&app, error));
+    return kUsage;
+  }
+  if (!outcome.ok()) {
+    fmt::print(stderr, "tandem: {}\n", outcome.to_string());
+    return kFailed;
+  }
+  // A full disk or a closed pipe shows only here.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    fmt::print(stderr, "tandem: cannot write to standard output\n");
+    return kFailed;
+  }
+  return 0;
+}
