@@ -1,14 +1,13 @@
 #include "zoo/zoo.h"
 
 #include <gtest/gtest.h>
-#include <onnx/checker.h>
-#include <onnx/shape_inference/implementation.h>
 
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace tandem::zoo {
 namespace {
@@ -194,28 +193,19 @@ void expect_unique_names(const onnx::GraphProto& graph) {
   }
 }
 
-// ONNX's own shape inference must find the shapes that the builder tracked.
-void expect_inferred_shapes(onnx::ModelProto model) {
-  std::map<std::string, std::string> tracked, inferred;
-  for (const auto& info : model.graph().value_info()) tracked[info.name()] = dims_of(info);
-  for (const auto& info : model.graph().output()) tracked[info.name()] = dims_of(info);
-  model.mutable_graph()->clear_value_info();
-  for (auto& info : *model.mutable_graph()->mutable_output()) {
-    info.mutable_type()->mutable_tensor_type()->clear_shape();
-  }
-  const onnx::ShapeInferenceOptions options(/*check_type_val=*/true, /*strict_mode_val=*/1,
-                                            /*data_prop_val=*/true);
-  onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), options);
-  for (const auto& info : model.graph().value_info()) inferred[info.name()] = dims_of(info);
-  for (const auto& info : model.graph().output()) inferred[info.name()] = dims_of(info);
-  EXPECT_EQ(tracked, inferred);
+// Networks are tests' parameters by name: entries would be printed byte by byte.
+std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const Entry& entry : list()) names.push_back(entry.name);
+  return names;
 }
 
-class ZooNetwork : public testing::TestWithParam<Entry> {};
+class ZooNetwork : public testing::TestWithParam<std::string> {};
 
-// One test, since the weights of the large networks take a second.
-TEST_P(ZooNetwork, IsAValidModel) {
-  onnx::ModelProto model = build_or_die(GetParam().name);
+// One test, since the weights of the large networks take a second. That ONNX itself accepts the
+// models, and infers the same shapes, is checked by tools/zoo_check.py.
+TEST_P(ZooNetwork, IsAConsistentModel) {
+  const onnx::ModelProto model = build_or_die(GetParam());
   expect_unique_names(model.graph());
   for (const onnx::TensorProto& tensor : model.graph().initializer()) {
     int64_t elements = 1;
@@ -223,16 +213,14 @@ TEST_P(ZooNetwork, IsAValidModel) {
     EXPECT_EQ(tensor.raw_data().size(), static_cast<size_t>(elements) * sizeof(float))
         << tensor.name();
   }
-  try {
-    onnx::checker::check_model(model);
-    expect_inferred_shapes(std::move(model));
-  } catch (const std::exception& error) {
-    FAIL() << error.what();
+  EXPECT_GT(model.graph().output_size(), 0);
+  for (const auto& output : model.graph().output()) {
+    EXPECT_FALSE(dims_of(output).empty()) << output.name();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ZooNetwork, testing::ValuesIn(list()),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, ZooNetwork, testing::ValuesIn(all_names()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace tandem::zoo
