@@ -89,7 +89,7 @@ class GraphBuilder {
   // Makes `x` an output of the model, called `name`. Renames the tensor: `x` is of no use after.
   void output(const Value& x, std::string_view name);
 
-  // A learnable tensor, drawn from N(mean, stddev), that is not part of one of the layers below.
+  // A learnable tensor, drawn from N(0, stddev), that is not part of one of the layers below.
   Value parameter(std::string_view name, Shape shape, float stddev);
 
   // Constants, as the Constant nodes that PyTorch writes for the numbers in a program.
