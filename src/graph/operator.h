@@ -69,7 +69,7 @@ struct ConvAttributes {
   int64_t groups = 1;
   bool has_bias = false;
   bool has_residual = false;
-  Activation activation;
+  Activation activation{};
 };
 
 // y = activation(conv_transpose(x, w) + bias). w: C,M/groups,kH,kW (constant), then bias (constant
@@ -83,7 +83,7 @@ struct ConvTransposeAttributes {
   Size2 output_padding{0, 0};
   int64_t groups = 1;
   bool has_bias = false;
-  Activation activation;
+  Activation activation{};
 };
 
 // y = activation(x * w + bias + residual). x: [..., K], y: [..., N]; all leading dimensions of x
@@ -91,7 +91,7 @@ struct ConvTransposeAttributes {
 struct LinearAttributes {
   bool has_bias = false;
   bool has_residual = false;
-  Activation activation;
+  Activation activation{};
 };
 
 // y[..., M, N] = alpha * op(a) * op(b), op transposing the last two dimensions if asked; leading
@@ -117,7 +117,7 @@ struct PoolAttributes {
 // Over `axes` (ascending, non-negative). keep_dims only says which rank the output has.
 struct ReduceAttributes {
   enum class Kind : uint8_t { kMean, kSum, kMax, kMin, kProd, kL2 } kind = Kind::kMean;
-  std::vector<int> axes;
+  std::vector<int> axes{};
   bool keep_dims = true;
 };
 
@@ -135,13 +135,13 @@ struct LayerNormAttributes {
 };
 
 struct UnaryAttributes {
-  Activation function;
+  Activation function{};
 };
 
 // y = activation(a op b) with numpy's broadcasting; an operand may have a lower rank than y.
 struct BinaryAttributes {
   enum class Kind : uint8_t { kAdd, kSub, kMul, kDiv, kPow, kMax, kMin } kind = Kind::kAdd;
-  Activation activation;
+  Activation activation{};
 };
 
 struct ConcatAttributes {
@@ -153,9 +153,9 @@ struct ConcatAttributes {
 // start[a] where axis a of x begins, and step[d] by how much it moves. Transpose, Slice (negative
 // steps too), Expand, and conversion between layouts are all this. x may have a different rank.
 struct CopyAttributes {
-  std::vector<int> source_axis;  // per output dimension
-  Dims step;                     // per output dimension; 1 for a plain walk
-  Dims start;                    // per axis of x
+  std::vector<int> source_axis{};  // per output dimension
+  Dims step{};                     // per output dimension; 1 for a plain walk
+  Dims start{};                    // per axis of x
 };
 
 // Same elements in row-major logical order under other extents. Lanes copy; where memory allows,
@@ -171,8 +171,8 @@ struct GatherAttributes {
 // Per logical dimension; only non-negative pads (a crop is a kCopy).
 struct PadAttributes {
   enum class Mode : uint8_t { kConstant, kReflect, kEdge } mode = Mode::kConstant;
-  Dims before;
-  Dims after;
+  Dims before{};
+  Dims after{};
   float value = 0;
 };
 
