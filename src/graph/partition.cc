@@ -145,10 +145,9 @@ Region region_of(const SoftmaxAttributes& softmax, const Graph& graph, OperatorI
 
 Region region_of(const LayerNormAttributes&, const Graph& graph, OperatorId op, int index,
                  const Region& out) {
-  const Range normalised = {0, graph.input_of(op, 0).dims.back()};
-  if (index > 0) return {normalised};
+  if (index > 0) return {out.back()};
   Region region = out;
-  region.back() = normalised;
+  region.back() = {0, graph.input_of(op, 0).dims.back()};
   return region;
 }
 
