@@ -1,0 +1,48 @@
+// A thin layer over OpenCL's C interface: owned handles, and errors as Status.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tandem/status.h"
+
+namespace tandem::opencl {
+
+// "CL_OUT_OF_RESOURCES (-5)".
+std::string error_name(cl_int code);
+
+// Ok, or a kDeviceError "WHAT failed: CL_...".
+Status check(cl_int code, std::string_view what);
+
+// Owns one reference to an OpenCL object.
+template <typename Handle, cl_int (*release)(Handle)>
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(Handle handle) : handle_(handle) {}
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Owned() {
+    if (handle_) release(handle_);
+  }
+
+  Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+
+using Context = Owned<cl_context, clReleaseContext>;
+using Queue = Owned<cl_command_queue, clReleaseCommandQueue>;
+using Program = Owned<cl_program, clReleaseProgram>;
+using Kernel = Owned<cl_kernel, clReleaseKernel>;
+using Event = Owned<cl_event, clReleaseEvent>;
+
+}  // namespace tandem::opencl

@@ -1,0 +1,260 @@
+#include "lane/opencl/device.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <set>
+
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace tandem::opencl {
+namespace {
+
+// What drivers did in this process. They are started once, by its first OpenCL call.
+struct DriverThreads {
+  std::mutex mutex;
+  bool started = false;
+  std::vector<pid_t> workers;
+};
+
+DriverThreads& driver_threads() {
+  static DriverThreads threads;
+  return threads;
+}
+
+std::set<pid_t> this_process_threads() {
+  std::set<pid_t> ids;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    ids.insert(static_cast<pid_t>(std::atoi(entry.path().filename().c_str())));
+  }
+  return ids;
+}
+
+cpu_set_t mask_of(const std::vector<int>& cores) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  for (const int core : cores) CPU_SET(core, &mask);
+  return mask;
+}
+
+// "0-2,5".
+std::string to_string(const cpu_set_t& mask) {
+  std::vector<std::string> parts;
+  for (int first = 0; first < CPU_SETSIZE; ++first) {
+    if (!CPU_ISSET(first, &mask)) continue;
+    int last = first;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &mask)) ++last;
+    parts.push_back(first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last));
+    first = last;
+  }
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+Status set_mask(pid_t thread, const std::vector<int>& cores) {
+  const cpu_set_t mask = mask_of(cores);
+  if (sched_setaffinity(thread, sizeof(mask), &mask) == 0) return {};
+  return invalid_argument(fmt::format("cannot run a thread on cores {}: {}; see which cores this "
+                                      "process may use with `taskset -p {}`",
+                                      to_string(mask), std::strerror(errno), getpid()));
+}
+
+std::vector<cl_device_id> devices_of(cl_platform_id platform) {
+  cl_uint count = 0;
+  if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) return {};
+  std::vector<cl_device_id> devices(count);
+  clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr);
+  return devices;
+}
+
+std::vector<cl_platform_id> platforms() {
+  cl_uint count = 0;
+  if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS) return {};
+  std::vector<cl_platform_id> result(count);
+  clGetPlatformIDs(count, result.data(), nullptr);
+  return result;
+}
+
+// The process's first OpenCL call, made so that the threads that drivers start inherit `cores` and
+// are as many. `cores` may be empty: as drivers please.
+Status start_drivers(const std::vector<int>& cores) {
+  DriverThreads& threads = driver_threads();
+  const std::lock_guard<std::mutex> lock(threads.mutex);
+  if (threads.started) return {};
+  cpu_set_t before;
+  if (sched_getaffinity(0, sizeof(before), &before) != 0) {
+    return internal_error(fmt::format("sched_getaffinity: {}", std::strerror(errno)));
+  }
+  if (!cores.empty()) {
+    TANDEM_RETURN_IF_ERROR(set_mask(0, cores));
+    // PoCL has no other way of being told.
+    setenv("POCL_MAX_PTHREAD_COUNT", fmt::format("{}", cores.size()).c_str(), 1);
+  }
+  const std::set<pid_t> old_threads = this_process_threads();
+  for (const cl_platform_id platform : platforms()) devices_of(platform);
+  for (const pid_t id : this_process_threads()) {
+    if (!old_threads.contains(id)) threads.workers.push_back(id);
+  }
+  threads.started = true;
+  sched_setaffinity(0, sizeof(before), &before);
+  return {};
+}
+
+std::string text(cl_platform_id platform, cl_platform_info what) {
+  size_t size = 0;
+  if (clGetPlatformInfo(platform, what, 0, nullptr, &size) != CL_SUCCESS) return {};
+  std::string value(size, '\0');
+  clGetPlatformInfo(platform, what, size, value.data(), nullptr);
+  return value.c_str();
+}
+
+std::string text(cl_device_id device, cl_device_info what) {
+  size_t size = 0;
+  if (clGetDeviceInfo(device, what, 0, nullptr, &size) != CL_SUCCESS) return {};
+  std::string value(size, '\0');
+  clGetDeviceInfo(device, what, size, value.data(), nullptr);
+  return value.c_str();
+}
+
+template <typename T>
+T number(cl_device_id device, cl_device_info what) {
+  T value{};
+  clGetDeviceInfo(device, what, sizeof(value), &value, nullptr);
+  return value;
+}
+
+SharedMemoryKind shared_memory_of(cl_device_id device) {
+  const auto capabilities =
+      number<cl_device_svm_capabilities>(device, CL_DEVICE_SVM_CAPABILITIES);
+  if (capabilities & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) {
+    return capabilities & CL_DEVICE_SVM_ATOMICS ? SharedMemoryKind::kFineAtomics
+                                                : SharedMemoryKind::kFine;
+  }
+  return capabilities & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER ? SharedMemoryKind::kCoarse
+                                                          : SharedMemoryKind::kNone;
+}
+
+// OpenCL 3.0 devices list the versions that they compile; older ones name the highest.
+std::string language_option_of(cl_device_id device) {
+  size_t bytes = 0;
+  if (clGetDeviceInfo(device, CL_DEVICE_OPENCL_C_ALL_VERSIONS, 0, nullptr, &bytes) == CL_SUCCESS) {
+    std::vector<cl_name_version> versions(bytes / sizeof(cl_name_version));
+    clGetDeviceInfo(device, CL_DEVICE_OPENCL_C_ALL_VERSIONS, bytes, versions.data(), nullptr);
+    for (const cl_name_version& version : versions) {
+      if (CL_VERSION_MAJOR(version.version) >= 3) return "-cl-std=CL3.0";
+    }
+  }
+  return text(device, CL_DEVICE_OPENCL_C_VERSION).find("OpenCL C 2") == std::string::npos
+             ? "-cl-std=CL1.2"
+             : "-cl-std=CL2.0";
+}
+
+Device describe(cl_platform_id platform, cl_device_id id) {
+  Device device;
+  device.platform = platform;
+  device.id = id;
+  device.summary.platform = text(platform, CL_PLATFORM_NAME);
+  device.summary.device = text(id, CL_DEVICE_NAME);
+  device.summary.version = text(id, CL_DEVICE_VERSION);
+  device.summary.driver = text(id, CL_DRIVER_VERSION);
+  device.summary.is_host_cpu =
+      (number<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+  device.summary.shared_memory = shared_memory_of(id);
+  device.summary.compute_units =
+      static_cast<int>(number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
+  device.language_option = language_option_of(id);
+  return device;
+}
+
+bool matches(const Device& device, const std::string& name) {
+  return device.summary.platform.find(name) != std::string::npos ||
+         device.summary.device.find(name) != std::string::npos;
+}
+
+// Drivers that were started before may have their threads on other cores.
+Status place_workers(const Device& device, const std::vector<int>& cores) {
+  DriverThreads& threads = driver_threads();
+  const std::lock_guard<std::mutex> lock(threads.mutex);
+  if (device.summary.compute_units > static_cast<int>(cores.size())) {
+    return failed_precondition(fmt::format(
+        "{} was started with {} worker threads earlier in this process, and cannot be limited to "
+        "{} cores now: create the OpenCL lane before any other use of OpenCL",
+        device.summary.device, device.summary.compute_units, cores.size()));
+  }
+  for (const pid_t worker : threads.workers) TANDEM_RETURN_IF_ERROR(set_mask(worker, cores));
+  return {};
+}
+
+}  // namespace
+
+std::string Device::fingerprint() const {
+  return fmt::format("{}; {}; {}; {}; {} compute units", summary.platform, summary.device,
+                     summary.version, summary.driver, summary.compute_units);
+}
+
+std::vector<Device> all_devices() {
+  std::vector<Device> devices;
+  for (const cl_platform_id platform : platforms()) {
+    for (const cl_device_id id : devices_of(platform)) devices.push_back(describe(platform, id));
+  }
+  return devices;
+}
+
+StatusOr<Device> open_device(const std::string& name, const std::vector<int>& cores) {
+  TANDEM_RETURN_IF_ERROR(start_drivers(cores));
+  const std::vector<Device> devices = all_devices();
+  if (devices.empty()) {
+    return not_found(
+        "no OpenCL device: drivers are looked for in /etc/OpenCL/vendors (or where "
+        "OCL_ICD_VENDORS says); install the GPU's driver, or PoCL (package pocl-opencl-icd)");
+  }
+  const Device* best = nullptr;
+  for (const Device& device : devices) {
+    if (!matches(device, name)) continue;
+    if (!best || (best->summary.is_host_cpu && !device.summary.is_host_cpu)) best = &device;
+  }
+  if (!best) {
+    std::vector<std::string> names;
+    for (const Device& device : devices) names.push_back(device.summary.device);
+    return not_found(fmt::format("no OpenCL device or platform has \"{}\" in its name; there are: "
+                                 "{}",
+                                 name, fmt::join(names, ", ")));
+  }
+  if (best->summary.is_host_cpu && !cores.empty()) {
+    TANDEM_RETURN_IF_ERROR(place_workers(*best, cores));
+  }
+  return *best;
+}
+
+std::vector<std::string> worker_masks() {
+  DriverThreads& threads = driver_threads();
+  const std::lock_guard<std::mutex> lock(threads.mutex);
+  std::vector<std::string> masks;
+  for (const pid_t worker : threads.workers) {
+    cpu_set_t mask;
+    if (sched_getaffinity(worker, sizeof(mask), &mask) == 0) masks.push_back(to_string(mask));
+  }
+  return masks;
+}
+
+Status pin_this_thread(const std::vector<int>& cores) { return set_mask(0, cores); }
+
+}  // namespace tandem::opencl
+
+namespace tandem {
+
+std::vector<OpenClDeviceSummary> list_opencl_devices() {
+  std::vector<OpenClDeviceSummary> summaries;
+  if (!opencl::start_drivers({}).ok()) return summaries;
+  for (const opencl::Device& device : opencl::all_devices()) summaries.push_back(device.summary);
+  return summaries;
+}
+
+}  // namespace tandem

@@ -1,0 +1,38 @@
+// Finding the OpenCL device, and starting PoCL's worker threads on the right cores.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "lane/opencl/api.h"
+#include "lane/opencl/opencl_lane.h"
+
+namespace tandem::opencl {
+
+struct Device {
+  cl_platform_id platform = nullptr;
+  cl_device_id id = nullptr;
+  OpenClDeviceSummary summary;
+  std::string language_option;  // the newest -cl-std= that the device compiles
+
+  // What compiled programs and measured times depend on.
+  std::string fingerprint() const;
+};
+
+// The device whose platform or device name contains `name`, GPUs before CPUs. If it is the host CPU,
+// its driver gets one worker thread per core of `cores`, on those cores alone. A driver starts its
+// threads at the first OpenCL call of a process: if that was an earlier one, under other
+// conditions, the threads are moved, and kFailedPrecondition if their number is another.
+StatusOr<Device> open_device(const std::string& name, const std::vector<int>& cores);
+
+std::vector<Device> all_devices();
+
+// Of this process's threads that drivers made: one mask each ("0", "0-3"), as the kernel has it.
+std::vector<std::string> worker_masks();
+
+// Makes the calling thread run on `cores` only. kInvalidArgument if it may not.
+Status pin_this_thread(const std::vector<int>& cores);
+
+}  // namespace tandem::opencl

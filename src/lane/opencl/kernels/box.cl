@@ -1,0 +1,16 @@
+// Walking over boxes of six dimensions.
+
+// Offset of row number `row`: a combination of all coordinates but the last.
+long row_offset(int row, const int* extent, const long* stride) {
+  long offset = 0;
+  for (int d = 4; row > 0; --d) {
+    offset += row % extent[d] * stride[d];
+    row /= extent[d];
+  }
+  return offset;
+}
+
+// The same where the last dimension counts too.
+long line_offset(int line, const int* extent, const long* stride) {
+  return line % extent[5] * stride[5] + row_offset(line / extent[5], extent, stride);
+}

@@ -1,0 +1,105 @@
+// Moving elements. Build options: ELEMENT, float or long; COPY, PAD, RESHAPE or GATHER is 1.
+
+#if LANES == 1
+#define MOVE(from, to) (*(to) = *(from))
+#else
+#define MOVE(from, to) CONCAT(vstore, LANES)(CONCAT(vload, LANES)(0, (from)), 0, (to))
+#endif
+
+void move_some(__global const ELEMENT* from, __global ELEMENT* to, int count) {
+  if (count >= LANES) {
+    MOVE(from, to);
+    return;
+  }
+  for (int i = 0; i < count; ++i) to[i] = from[i];
+}
+
+#if COPY
+__attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void copy(
+    __global const ELEMENT* a, __global ELEMENT* out, struct ElementwiseArguments p) {
+  const int first_row = get_group_id(0) * p.rows_per_group;
+  const int last_row = min(p.rows, first_row + p.rows_per_group);
+  const int first = get_group_id(1) * p.columns_per_group + get_local_id(0) * LANES;
+  const int last = min(p.extent[5], (int)(get_group_id(1) + 1) * p.columns_per_group);
+  for (int row = first_row; row < last_row; ++row) {
+    __global const ELEMENT* a_row = a + row_offset(row, p.extent, p.a_stride);
+    __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
+    for (int i = first; i < last; i += WORK_ITEMS * LANES) {
+      move_some(a_row + i * p.a_stride[5], out_row + i * p.out_stride[5], min(LANES, last - i));
+    }
+  }
+}
+#endif
+
+#if PAD
+// Where coordinate i of the padded source lies in the source, or -1 for the constant.
+int unpadded(int i, int extent, int mode) {
+  if (i >= 0 && i < extent) return i;
+  if (mode == 0) return -1;
+  if (mode == 2) return clamp(i, 0, extent - 1);
+  // Mirrored, the edge itself not repeated, as often as it takes.
+  const int period = 2 * (extent - 1);
+  if (period == 0) return 0;
+  const int phase = (i % period + period) % period;
+  return phase < extent ? phase : period - phase;
+}
+
+__attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pad(
+    __global const ELEMENT* a, __global ELEMENT* out, struct PadArguments p) {
+  const int first_row = get_group_id(0) * p.rows_per_group;
+  const int last_row = min(p.rows, first_row + p.rows_per_group);
+  for (int row = first_row; row < last_row; ++row) {
+    __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
+    long from = 0;
+    bool constant_row = false;
+    for (int d = 4, rest = row; d >= 0; --d) {
+      const int i = unpadded(rest % p.extent[d] + p.first[d], p.source[d], p.mode);
+      constant_row = constant_row || i < 0;
+      from += i * p.a_stride[d];
+      rest /= p.extent[d];
+    }
+    for (int i = get_local_id(0); i < p.extent[5]; i += WORK_ITEMS) {
+      const int at = unpadded(i + p.first[5], p.source[5], p.mode);
+      out_row[i * p.out_stride[5]] =
+          constant_row || at < 0 ? (ELEMENT)p.value : a[from + at * p.a_stride[5]];
+    }
+  }
+}
+#endif
+
+#if RESHAPE
+__attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void reshape(
+    __global const ELEMENT* a, __global ELEMENT* out, struct ReshapeArguments p) {
+  const int first_row = get_group_id(0) * p.rows_per_group;
+  const int last_row = min(p.rows, first_row + p.rows_per_group);
+  for (int row = first_row; row < last_row; ++row) {
+    __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
+    const long number = p.first_number + row_offset(row, p.extent, p.number);
+    for (int i = get_local_id(0); i < p.extent[5]; i += WORK_ITEMS) {
+      out_row[i * p.out_stride[5]] =
+          a[line_offset((int)(number + i * p.number[5]), p.source, p.a_stride)];
+    }
+  }
+}
+#endif
+
+#if GATHER
+__attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void gather(
+    __global const ELEMENT* x, __global const long* indices, __global ELEMENT* out,
+    struct GatherArguments p) {
+  const int first_row = get_group_id(0) * p.rows_per_group;
+  const int last_row = min(p.rows, first_row + p.rows_per_group);
+  for (int row = first_row; row < last_row; ++row) {
+    __global const ELEMENT* x_row = x + row_offset(row, p.extent, p.x_stride);
+    __global const long* index_row = indices + row_offset(row, p.extent, p.index_stride);
+    __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
+    for (int i = get_local_id(0) * LANES; i < p.extent[5]; i += WORK_ITEMS * LANES) {
+      const long index = index_row[i * p.index_stride[5]];
+      // An index out of range has no meaning, but must not make the device read elsewhere.
+      const long at = clamp(index < 0 ? index + p.axis_extent : index, 0L, p.axis_extent - 1L);
+      move_some(x_row + at * p.axis_stride + i * p.x_stride[5], out_row + i * p.out_stride[5],
+                min(LANES, p.extent[5] - i));
+    }
+  }
+}
+#endif

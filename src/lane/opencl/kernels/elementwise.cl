@@ -1,0 +1,51 @@
+// Functions of one and two tensors. Build option BINARY. With LANES > 1, elements lie one apart along
+// the last dimension, or an operand is the same all along it.
+
+VECTOR operand(__global const float* p, long stride, int count) {
+  return stride == 0 ? (VECTOR)*p : load_some(p, count);
+}
+
+#if BINARY
+VECTOR combine(VECTOR a, VECTOR b, int operation) {
+  switch (operation) {
+    case 0:
+      return a + b;
+    case 1:
+      return a - b;
+    case 2:
+      return a * b;
+    case 3:
+      return a / b;
+    case 4:
+      return pow(a, b);
+    case 5:
+      return max(a, b);
+    default:
+      return min(a, b);
+  }
+}
+#endif
+
+__attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void elementwise(
+    __global const float* a, __global const float* b, __global float* out,
+    struct ElementwiseArguments p) {
+  const int first_row = get_group_id(0) * p.rows_per_group;
+  const int last_row = min(p.rows, first_row + p.rows_per_group);
+  const int first = get_group_id(1) * p.columns_per_group + get_local_id(0) * LANES;
+  const int last = min(p.extent[5], (int)(get_group_id(1) + 1) * p.columns_per_group);
+  for (int row = first_row; row < last_row; ++row) {
+    __global const float* a_row = a + row_offset(row, p.extent, p.a_stride);
+    __global float* out_row = out + row_offset(row, p.extent, p.out_stride);
+#if BINARY
+    __global const float* b_row = b + row_offset(row, p.extent, p.b_stride);
+#endif
+    for (int i = first; i < last; i += WORK_ITEMS * LANES) {
+      const int count = min(LANES, last - i);
+      VECTOR v = operand(a_row + i * p.a_stride[5], p.a_stride[5], count);
+#if BINARY
+      v = combine(v, operand(b_row + i * p.b_stride[5], p.b_stride[5], count), p.operation);
+#endif
+      store_some(activate(v, p.function, p.alpha, p.beta), out_row + i * p.out_stride[5], count);
+    }
+  }
+}

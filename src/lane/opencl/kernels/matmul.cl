@@ -1,0 +1,120 @@
+// Batched products of two activations. Build options as for tile.cl; B_DEPTH_FIRST: columns
+// of b do not lie one apart.
+
+long batch_offset(int index, const int* extent, const long* stride) {
+  const int inner = index % extent[2];
+  const int middle = index / extent[2] % extent[1];
+  const int outer = index / extent[2] / extent[1];
+  return outer * stride[0] + middle * stride[1] + inner * stride[2];
+}
+
+#if WORK_ITEMS == 1
+
+// As tile.cl, with b brought into panels as it is needed.
+void stage_a(__global const float* from, long depth_stride, __local float* to, int depth) {
+  int k = 0;
+  if (depth_stride == 1) {
+    for (; k + 16 <= depth; k += 16) vstore16(vload16(0, from + k), 0, to + k);
+  }
+  for (; k < depth; ++k) to[k] = from[k * depth_stride];
+}
+
+void stage_b(__global const float* from, long depth_stride, long column_stride, __local float* to,
+             int depth, int columns) {
+#if B_DEPTH_FIRST
+  for (int j = 0; j < columns; ++j) {
+    __global const float* column = from + j * column_stride;
+    for (int k = 0; k < depth; ++k) to[k * PANEL + j] = column[k * depth_stride];
+  }
+#else
+  if (columns == PANEL) {
+    for (int k = 0; k < depth; ++k) vstore16(vload16(0, from + k * depth_stride), k, to);
+  } else {
+    for (int k = 0; k < depth; ++k) {
+      for (int j = 0; j < columns; ++j) to[k * PANEL + j] = from[k * depth_stride + j];
+    }
+  }
+#endif
+}
+
+// staged: tiles_per_group * TILE_ROWS * TILE_PITCH floats. panels: TILE_PANELS * K_BLOCK * PANEL
+// floats, columns past the last one are never stored. sums: as for tile.cl.
+__attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul(
+    __global const float* a, __global const float* b, __global float* c, __local float* staged,
+    __local float* panels, __local float16* sums, struct MatMulArguments p) {
+  const int first_row = get_group_id(0) * (TILE_ROWS * p.tiles_per_group);
+  const int group_rows = min(p.rows - first_row, TILE_ROWS * p.tiles_per_group);
+  const int begin = get_group_id(1) * p.panels_per_group;
+  const int end = min((p.columns + PANEL - 1) / PANEL, begin + p.panels_per_group);
+  a += batch_offset(get_group_id(2), p.batch, p.a_batch) + first_row * p.a_row;
+  b += batch_offset(get_group_id(2), p.batch, p.b_batch);
+  c += batch_offset(get_group_id(2), p.batch, p.c_batch) + first_row * p.c_row;
+  const bool one_block = p.depth <= K_BLOCK;
+
+  for (int block = 0; block < p.depth; block += K_BLOCK) {
+    const int block_depth = min(K_BLOCK, p.depth - block);
+    const bool first = block == 0;
+    const bool last = block + block_depth == p.depth;
+    for (int m = 0; m < group_rows; ++m) {
+      stage_a(a + m * p.a_row + block * p.a_depth, p.a_depth, staged + m * TILE_PITCH,
+              block_depth);
+    }
+    for (int panel = begin; panel < end; panel += TILE_PANELS) {
+      for (int i = 0; i < TILE_PANELS && panel + i < end; ++i) {
+        const int column = (panel + i) * PANEL;
+        stage_b(b + block * p.b_depth + column * p.b_column, p.b_depth, p.b_column,
+                panels + i * (K_BLOCK * PANEL), block_depth, min(PANEL, p.columns - column));
+      }
+      for (int row = 0; row < group_rows; row += TILE_ROWS) {
+        __local float16* saved =
+            one_block ? sums
+                      : sums + (row * p.panels_per_group + (panel - begin) * TILE_ROWS);
+        float16 tile_sums[TILE_PANELS][TILE_ROWS];
+        if (first) {
+          CLEAR_TILE(tile_sums)
+        } else {
+          LOAD_TILE(tile_sums, saved)
+        }
+        MULTIPLY_TILE(tile_sums, staged + row * TILE_PITCH, panels, K_BLOCK * PANEL, block_depth)
+        SAVE_TILE(tile_sums, saved)
+        if (!last) continue;
+        const int valid = min(TILE_ROWS, group_rows - row);
+        for (int i = 0; i < TILE_PANELS && panel + i < end; ++i) {
+          const int column = (panel + i) * PANEL;
+          const int count = min(PANEL, p.columns - column);
+          for (int m = 0; m < valid; ++m) {
+            store_some(saved[i * TILE_ROWS + m] * p.scale, c + (row + m) * p.c_row + column,
+                       count);
+          }
+        }
+      }
+    }
+  }
+}
+
+#else
+
+// Each work-item computes TILE_ROWS rows, ITEMS_Y apart, of one column.
+__attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void matmul(
+    __global const float* a, __global const float* b, __global float* c,
+    struct MatMulArguments p) {
+  const int column = get_global_id(0);
+  if (column >= p.columns) return;
+  const int row = get_group_id(1) * (ITEMS_Y * TILE_ROWS) + get_local_id(1);
+  a += batch_offset(get_group_id(2), p.batch, p.a_batch);
+  b += batch_offset(get_group_id(2), p.batch, p.b_batch) + column * p.b_column;
+  c += batch_offset(get_group_id(2), p.batch, p.c_batch) + column;
+  float sums[TILE_ROWS];
+  for (int m = 0; m < TILE_ROWS; ++m) sums[m] = 0.0f;
+  for (int k = 0; k < p.depth; ++k) {
+    const float y = b[k * p.b_depth];
+    for (int m = 0; m < TILE_ROWS; ++m) {
+      sums[m] = fma(a[min(row + m * ITEMS_Y, p.rows - 1) * p.a_row + k * p.a_depth], y, sums[m]);
+    }
+  }
+  for (int m = 0; m < TILE_ROWS; ++m) {
+    if (row + m * ITEMS_Y < p.rows) c[(row + m * ITEMS_Y) * p.c_row] = sums[m] * p.scale;
+  }
+}
+
+#endif

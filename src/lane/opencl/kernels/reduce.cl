@@ -1,0 +1,66 @@
+// Reductions over a box. With LANES > 1, neighbours along the last dimension of the output are
+// neighbours in the source, and reduced side by side.
+
+VECTOR start_value(int kind) {
+  switch (kind) {
+    case 2:
+      return (VECTOR)-INFINITY;
+    case 3:
+      return (VECTOR)INFINITY;
+    case 4:
+      return (VECTOR)1.0f;
+    default:
+      return (VECTOR)0.0f;
+  }
+}
+
+VECTOR take(VECTOR sum, VECTOR v, int kind) {
+  switch (kind) {
+    case 2:
+      return max(sum, v);
+    case 3:
+      return min(sum, v);
+    case 4:
+      return sum * v;
+    case 5:
+      return fma(v, v, sum);
+    default:
+      return sum + v;
+  }
+}
+
+VECTOR finish(VECTOR sum, int kind, float factor) {
+  switch (kind) {
+    case 0:
+      return sum * factor;
+    case 5:
+      return sqrt(sum);
+    default:
+      return sum;
+  }
+}
+
+__attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void reduce(
+    __global const float* a, __global float* out, struct ReduceArguments p) {
+  const int first_row = get_group_id(0) * p.rows_per_group;
+  const int last_row = min(p.rows, first_row + p.rows_per_group);
+  for (int row = first_row; row < last_row; ++row) {
+    __global const float* a_row = a + row_offset(row, p.extent, p.a_stride);
+    __global float* out_row = out + row_offset(row, p.extent, p.out_stride);
+    for (int i = get_local_id(0) * LANES; i < p.extent[5]; i += WORK_ITEMS * LANES) {
+      const int count = min(LANES, p.extent[5] - i);
+      VECTOR total = start_value(p.kind);
+      for (int r = 0; r < p.reduced_rows; ++r) {
+        __global const float* from = a_row + i * p.a_stride[5] +
+                                     row_offset(r, p.reduced_extent, p.reduced_stride);
+        // Sums of rows apart from the total: less is lost to rounding in long reductions.
+        VECTOR sum = start_value(p.kind);
+        for (int j = 0; j < p.reduced_extent[5]; ++j) {
+          sum = take(sum, load_some(from + j * p.reduced_stride[5], count), p.kind);
+        }
+        total = p.kind == 5 ? total + sum : take(total, sum, p.kind);
+      }
+      store_some(finish(total, p.kind, p.factor), out_row + i * p.out_stride[5], count);
+    }
+  }
+}

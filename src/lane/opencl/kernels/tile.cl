@@ -1,0 +1,255 @@
+// Convolution, transposed convolution and linear as matrix products: rows are output pixels,
+// columns output channels, and the summed index walks over taps and input channels. Weights lie in
+// panels of 16 output channels, [panel][tap][channel][16].
+//
+// Build options: TILE_ROWS and TILE_PANELS give the tile of accumulators that a work-item keeps in
+// registers; POINTWISE: one tap and no padding; TRANSPOSED: transposed convolution; K_BLOCK: the
+// most summed elements that are staged at a time.
+
+#if WORK_ITEMS == 1
+
+// One work-item per group. The input elements that a tile needs are first copied ("staged") to
+// local memory, row by row, TILE_PITCH apart, so that padding, strides and edges concern the copy
+// alone. A copy writes whole vectors: what reaches past its end is overwritten by the next one, or
+// is the slack of the pitch.
+
+#if NARROW_INPUT
+#define COPY_LANES 4
+#else
+#define COPY_LANES 16
+#endif
+
+void stage_channels(__global const float* from, __local float* to, int channels, int exact) {
+  if (exact) {
+    for (int c = 0; c < channels; ++c) to[c] = from[c];
+    return;
+  }
+  int c = 0;
+  do {
+    CONCAT(vstore, COPY_LANES)(CONCAT(vload, COPY_LANES)(0, from + c), 0, to + c);
+    c += COPY_LANES;
+  } while (c < channels);
+}
+
+void stage_zeros(__local float* to, int count) {
+  for (int i = 0; i < count; i += 16) vstore16((float16)0.0f, 0, to + i);
+}
+
+#if TRANSPOSED
+// Output (y, x) receives tap (ky, kx) of the input pixel that was spread over it, if there is one.
+void stage_row(__global const float* image, __local float* to, int y, int x, int first_tap,
+               int taps, int channels, struct TileArguments p) {
+  for (int tap = first_tap; tap < first_tap + taps; ++tap) {
+    const int spread_y = y + p.pad_top - tap / p.kernel_width * p.dilation_y;
+    const int spread_x = x + p.pad_left - tap % p.kernel_width * p.dilation_x;
+    const int in_y = spread_y / p.stride_y;
+    const int in_x = spread_x / p.stride_x;
+    const bool hit = spread_y >= 0 && spread_x >= 0 && in_y * p.stride_y == spread_y &&
+                     in_x * p.stride_x == spread_x && in_y < p.in_height && in_x < p.in_width;
+    if (hit) {
+      stage_channels(image + in_y * p.in_line + in_x * p.in_pixel, to, channels, p.exact_input);
+    } else {
+      stage_zeros(to, channels);
+    }
+    to += channels;
+  }
+}
+#elif POINTWISE
+void stage_row(__global const float* image, __local float* to, int y, int x, int first_tap,
+               int taps, int channels, struct TileArguments p) {
+  stage_channels(image + y * p.stride_y * p.in_line + x * p.stride_x * p.in_pixel, to, channels,
+                 p.exact_input);
+}
+#else
+// Taps of one line of the kernel are taken together: where they leave the image is computed once.
+void stage_row(__global const float* image, __local float* to, int y, int x, int first_tap,
+               int taps, int channels, struct TileArguments p) {
+  const int top = y * p.stride_y - p.pad_top;
+  const int left = x * p.stride_x - p.pad_left;
+  const long step = p.dilation_x * p.in_pixel;
+  int ky = first_tap / p.kernel_width;
+  int kx = first_tap % p.kernel_width;
+  while (taps > 0) {
+    const int run = min(taps, p.kernel_width - kx);
+    const int in_y = top + ky * p.dilation_y;
+    const int in_x = left + kx * p.dilation_x;
+    int before = run;
+    int inside = 0;
+    if (in_y >= 0 && in_y < p.in_height) {
+      before = in_x >= 0 ? 0 : min(run, (p.dilation_x - 1 - in_x) / p.dilation_x);
+      inside = in_x + (run - 1) * p.dilation_x < p.in_width
+                   ? run - before
+                   : max(0, (p.in_width - in_x + p.dilation_x - 1) / p.dilation_x - before);
+    }
+    stage_zeros(to, before * channels);
+    to += before * channels;
+    __global const float* from =
+        image + in_y * p.in_line + (in_x + before * p.dilation_x) * p.in_pixel;
+    for (int i = 0; i < inside; ++i) {
+      stage_channels(from, to, channels, p.exact_input);
+      from += step;
+      to += channels;
+    }
+    const int after = run - before - inside;
+    stage_zeros(to, after * channels);
+    to += after * channels;
+    taps -= run;
+    kx = 0;
+    ++ky;
+  }
+}
+#endif
+
+// staged: tiles_per_group * TILE_ROWS * TILE_PITCH floats. sums: TILE_PANELS * TILE_ROWS vectors
+// for every (tile, panels) that waits for its next K block; just one set where K is one block.
+// offsets: tiles_per_group * TILE_ROWS offsets of pixels in output and residual.
+__attribute__((reqd_work_group_size(1, 1, 1))) __kernel void tile(
+    __global const float* input, __global const float* weights, __global const float* bias,
+    __global const float* residual, __global float* output, __local float* staged,
+    __local float16* sums, __local long2* offsets, struct TileArguments p) {
+  const int first_row = get_group_id(0) * (TILE_ROWS * p.tiles_per_group);
+  const int group_rows = min(p.rows - first_row, TILE_ROWS * p.tiles_per_group);
+  const int begin = get_group_id(1) * p.panels_per_group;
+  const int end = min((p.channels + PANEL - 1) / PANEL, begin + p.panels_per_group);
+  const int taps = p.kernel_height * p.kernel_width;
+  const int depth = taps * p.span;
+  const bool one_block = p.taps_per_block >= taps && p.channels_per_block >= p.span;
+  const int group = min((p.first_panel + begin) * PANEL / p.group_outputs, p.last_group);
+  input += group * p.group_channels;
+  weights += (long)p.first_panel * depth * PANEL;
+
+  for (int block = 0; block < depth;) {
+    const int first_tap = block / p.span;
+    const int first_channel = block % p.span;
+    const int block_taps = min(taps - first_tap, p.taps_per_block);
+    const int block_channels = min(p.span - first_channel, p.channels_per_block);
+    const int block_depth = block_taps * block_channels;
+
+    int x = first_row % p.box_width;
+    int y = first_row / p.box_width % p.box_height;
+    int image = first_row / p.box_width / p.box_height;
+    for (int m = 0; m < group_rows; ++m) {
+      offsets[m] =
+          (long2)(image * p.out_image + y * p.out_line + x * p.out_pixel,
+                  image * p.residual_image + y * p.residual_line + x * p.residual_pixel);
+      stage_row(input + image * p.in_image + first_channel, staged + m * TILE_PITCH,
+                y + p.first_y, x + p.first_x, first_tap, block_taps, block_channels, p);
+      if (++x == p.box_width) {
+        x = 0;
+        if (++y == p.box_height) {
+          y = 0;
+          ++image;
+        }
+      }
+    }
+
+    const bool first = block == 0;
+    const bool last = block + block_depth == depth;
+    for (int panel = begin; panel < end; panel += TILE_PANELS) {
+      __global const float* b = weights + ((long)panel * depth + block) * PANEL;
+      for (int row = 0; row < group_rows; row += TILE_ROWS) {
+        __local float16* saved =
+            one_block ? sums
+                      : sums + (row * p.panels_per_group + (panel - begin) * TILE_ROWS);
+        float16 tile_sums[TILE_PANELS][TILE_ROWS];
+        if (first) {
+          CLEAR_TILE(tile_sums)
+        } else {
+          LOAD_TILE(tile_sums, saved)
+        }
+        __local const float* a = staged + row * TILE_PITCH;
+        MULTIPLY_TILE(tile_sums, a, b, (long)depth * PANEL, block_depth)
+        SAVE_TILE(tile_sums, saved)
+        if (!last) continue;
+        // A rolled loop over the saved sums: unrolled, every activation would be there for every
+        // accumulator.
+        const int valid = min(TILE_ROWS, group_rows - row);
+        for (int i = 0; i < TILE_PANELS && panel + i < end; ++i) {
+          const int channel = (panel + i) * PANEL;
+          const int count = min(PANEL, p.channels - channel);
+          const float16 shift = p.has_bias ? vload16(p.first_panel + panel + i, bias) : 0.0f;
+          for (int m = 0; m < valid; ++m) {
+            float16 v = saved[i * TILE_ROWS + m] + shift;
+            const long2 at = offsets[row + m];
+            if (p.has_residual) v += load_some(residual + at.y + channel, count);
+            store_some(activate(v, p.function, p.alpha, p.beta), output + at.x + channel, count);
+          }
+        }
+      }
+    }
+    block += block_depth;
+  }
+}
+
+#else
+
+// A group of ITEMS_X * ITEMS_Y work-items computes ITEMS_X * 4 channels of ITEMS_Y * TILE_ROWS
+// rows; each work-item four channels of TILE_ROWS rows that lie ITEMS_Y apart.
+__attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void tile(
+    __global const float* input, __global const float* weights, __global const float* bias,
+    __global const float* residual, __global float* output, struct TileArguments p) {
+  const int channel = get_global_id(0) * 4;
+  if (channel >= p.channels) return;
+  const int row = get_group_id(1) * (ITEMS_Y * TILE_ROWS) + get_local_id(1);
+  const int panel = p.first_panel + channel / PANEL;
+  const int taps = p.kernel_height * p.kernel_width;
+  const int group = min(panel * PANEL / p.group_outputs, p.last_group);
+  input += group * p.group_channels;
+  weights += (long)panel * taps * p.span * PANEL + channel % PANEL;
+
+  float4 sums[TILE_ROWS];
+  int image[TILE_ROWS], y[TILE_ROWS], x[TILE_ROWS];
+  for (int m = 0; m < TILE_ROWS; ++m) {
+    const int r = min(row + m * ITEMS_Y, p.rows - 1);
+    x[m] = r % p.box_width;
+    y[m] = r / p.box_width % p.box_height;
+    image[m] = r / p.box_width / p.box_height;
+    sums[m] = 0.0f;
+  }
+  for (int tap = 0; tap < taps; ++tap) {
+    const int ky = tap / p.kernel_width * p.dilation_y;
+    const int kx = tap % p.kernel_width * p.dilation_x;
+    __global const float* from[TILE_ROWS];
+    float inside[TILE_ROWS];
+    for (int m = 0; m < TILE_ROWS; ++m) {
+#if TRANSPOSED
+      const int spread_y = y[m] + p.first_y + p.pad_top - ky;
+      const int spread_x = x[m] + p.first_x + p.pad_left - kx;
+      const int in_y = spread_y / p.stride_y;
+      const int in_x = spread_x / p.stride_x;
+      const bool hit = spread_y >= 0 && spread_x >= 0 && in_y * p.stride_y == spread_y &&
+                       in_x * p.stride_x == spread_x && in_y < p.in_height && in_x < p.in_width;
+#else
+      const int in_y = (y[m] + p.first_y) * p.stride_y - p.pad_top + ky;
+      const int in_x = (x[m] + p.first_x) * p.stride_x - p.pad_left + kx;
+      const bool hit = in_y >= 0 && in_x >= 0 && in_y < p.in_height && in_x < p.in_width;
+#endif
+      from[m] = input + (hit ? image[m] * p.in_image + in_y * p.in_line + in_x * p.in_pixel : 0);
+      inside[m] = hit;
+    }
+    for (int c = 0; c < p.span; ++c) {
+      const float4 w = vload4(0, weights);
+      weights += PANEL;
+      for (int m = 0; m < TILE_ROWS; ++m) {
+        // Not a product with `inside`: what is read instead of padding may be infinite.
+        sums[m] = fma((float4)(inside[m] != 0.0f ? from[m][c] : 0.0f), w, sums[m]);
+      }
+    }
+  }
+  const float4 shift = p.has_bias ? vload4(0, bias + p.first_panel * PANEL + channel) : 0.0f;
+  const int count = min(4, p.channels - channel);
+  for (int m = 0; m < TILE_ROWS; ++m) {
+    if (row + m * ITEMS_Y >= p.rows) return;
+    float4 v = sums[m] + shift;
+    if (p.has_residual) {
+      v += load_some(residual + image[m] * p.residual_image + y[m] * p.residual_line +
+                         x[m] * p.residual_pixel + channel,
+                     count);
+    }
+    store_some(activate(v, p.function, p.alpha, p.beta),
+               output + image[m] * p.out_image + y[m] * p.out_line + x[m] * p.out_pixel + channel,
+               count);
+  }
+}
+
+#endif

@@ -1,0 +1,122 @@
+// Depthwise convolution and pooling: rows are lines of output pixels, work-items of a group share
+// the channels of a pixel. Build options: DEPTHWISE, MAXIMUM or AVERAGE is 1; WINDOW_PIXELS is the
+// number of neighbouring pixels whose sums a work-item keeps in registers.
+
+// Taps [first, last) of one dimension that fall inside an image of `extent`.
+int first_tap(int start, int dilation) { return start >= 0 ? 0 : (dilation - 1 - start) / dilation; }
+
+int last_tap(int start, int dilation, int extent, int taps) {
+  return start >= extent ? 0 : min(taps, (extent - start + dilation - 1) / dilation);
+}
+
+#if DEPTHWISE
+
+// A run of WINDOW_PIXELS pixels whose windows lie inside the image across x; or one pixel at an
+// edge. `kx_begin` and `kx_end` bound the taps across.
+#define SUM_PIXELS(PIXELS, kx_begin, kx_end)                                                   \
+  VECTOR sums[PIXELS];                                                                         \
+  _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) sums[i] = shift;                          \
+  for (int ky = ky_begin; ky < ky_end; ++ky) {                                                 \
+    for (int kx = (kx_begin); kx < (kx_end); ++kx) {                                           \
+      const VECTOR w = LOAD(weights + (ky * p.kernel_width + kx) * p.weight_stride + c);       \
+      __global const float* from = input + (top + ky * p.dilation_y) * p.in_line +             \
+                                   (left + kx * p.dilation_x) * p.in_pixel + c;                \
+      _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) {                                     \
+        sums[i] = fma(load_some(from + i * step, count), w, sums[i]);                          \
+      }                                                                                        \
+    }                                                                                          \
+  }                                                                                            \
+  for (int i = 0; i < PIXELS; ++i) {                                                           \
+    VECTOR v = sums[i];                                                                        \
+    if (p.has_residual) {                                                                      \
+      v += load_some(residual + (x + i) * p.residual_pixel + c, count);                        \
+    }                                                                                          \
+    store_some(activate(v, p.function, p.alpha, p.beta), output + (x + i) * p.out_pixel + c,   \
+               count);                                                                         \
+  }
+
+__attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void depthwise(
+    __global const float* input, __global const float* weights, __global const float* bias,
+    __global const float* residual, __global float* output, struct WindowArguments p) {
+  const int line = get_group_id(0);
+  const int image = line / p.box_height;
+  const int y = line % p.box_height;
+  input += image * p.in_image;
+  output += image * p.out_image + y * p.out_line;
+  residual += image * p.residual_image + y * p.residual_line;
+  const int top = (y + p.first_y) * p.stride_y - p.pad_top;
+  const int ky_begin = first_tap(top, p.dilation_y);
+  const int ky_end = last_tap(top, p.dilation_y, p.in_height, p.kernel_height);
+  const long step = p.stride_x * p.in_pixel;
+  for (int c = get_local_id(0) * LANES; c < p.channels; c += WORK_ITEMS * LANES) {
+    const int count = min(LANES, p.channels - c);
+    const VECTOR shift = p.has_bias ? LOAD(bias + c) : (VECTOR)0.0f;
+    for (int x = 0; x < p.box_width;) {
+      const int left = (x + p.first_x) * p.stride_x - p.pad_left;
+      const int right = left + (WINDOW_PIXELS - 1) * p.stride_x +
+                        (p.kernel_width - 1) * p.dilation_x;
+      if (left >= 0 && right < p.in_width && x + WINDOW_PIXELS <= p.box_width) {
+        SUM_PIXELS(WINDOW_PIXELS, 0, p.kernel_width)
+        x += WINDOW_PIXELS;
+      } else {
+        SUM_PIXELS(1, first_tap(left, p.dilation_x),
+                   last_tap(left, p.dilation_x, p.in_width, p.kernel_width))
+        x += 1;
+      }
+    }
+  }
+}
+
+#else
+
+__attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pool(
+    __global const float* input, __global float* output, struct WindowArguments p) {
+  const int line = get_group_id(0);
+  const int image = line / p.box_height;
+  const int y = line % p.box_height;
+  input += image * p.in_image;
+  output += image * p.out_image + y * p.out_line;
+  const int top = (y + p.first_y) * p.stride_y - p.pad_top;
+  const int ky_begin = first_tap(top, p.dilation_y);
+  const int ky_end = last_tap(top, p.dilation_y, p.in_height, p.kernel_height);
+  for (int x = 0; x < p.box_width; ++x) {
+    const int left = (x + p.first_x) * p.stride_x - p.pad_left;
+    const int kx_begin = first_tap(left, p.dilation_x);
+    const int kx_end = last_tap(left, p.dilation_x, p.in_width, p.kernel_width);
+#if AVERAGE
+    // With pads counted, the window still ends where the bottom and right pads do.
+    const int rows = p.count_pads ? last_tap(top, p.dilation_y, p.in_height + p.pad_bottom,
+                                             p.kernel_height)
+                                  : max(0, ky_end - ky_begin);
+    const int columns = p.count_pads ? last_tap(left, p.dilation_x, p.in_width + p.pad_right,
+                                                p.kernel_width)
+                                     : max(0, kx_end - kx_begin);
+    const float factor = 1.0f / (float)(rows * columns);
+#endif
+    for (int c = get_local_id(0) * LANES; c < p.channels; c += WORK_ITEMS * LANES) {
+      const int count = min(LANES, p.channels - c);
+#if MAXIMUM
+      VECTOR v = (VECTOR)-INFINITY;
+#else
+      VECTOR v = (VECTOR)0.0f;
+#endif
+      for (int ky = ky_begin; ky < ky_end; ++ky) {
+        __global const float* from = input + (top + ky * p.dilation_y) * p.in_line + c;
+        for (int kx = kx_begin; kx < kx_end; ++kx) {
+          const VECTOR e = load_some(from + (left + kx * p.dilation_x) * p.in_pixel, count);
+#if MAXIMUM
+          v = max(v, e);
+#else
+          v += e;
+#endif
+        }
+      }
+#if AVERAGE
+      v *= factor;
+#endif
+      store_some(v, output + x * p.out_pixel + c, count);
+    }
+  }
+}
+
+#endif

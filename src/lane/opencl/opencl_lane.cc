@@ -1,0 +1,378 @@
+#include "lane/opencl/opencl_lane.h"
+
+#include <algorithm>
+#include <climits>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "lane/opencl/embedded_kernels.h"
+#include "lane/opencl/opencl_lane_impl.h"
+#include "lane/opencl/opencl_program.h"
+#include "support/clock.h"
+
+namespace tandem::opencl {
+namespace {
+
+constexpr auto kSelfTestDeadline = std::chrono::seconds(2);
+// Enough for a clock to measure, few enough not to be felt.
+constexpr uint64_t kMeasuredPolls = 200'000;
+// Bounds a wait of the self-test before the speed of polling is known: seconds on any device.
+constexpr uint64_t kSelfTestPolls = 50'000'000;
+
+// A point in the queue, waited for without spinning: OpenCL itself has no wait with a deadline.
+class QueueEvent final : public DeviceEvent {
+ public:
+  static StatusOr<std::unique_ptr<DeviceEvent>> enqueue(cl_command_queue queue) {
+    cl_event handle = nullptr;
+    TANDEM_RETURN_IF_ERROR(check(clEnqueueMarkerWithWaitList(queue, 0, nullptr, &handle),
+                                 "clEnqueueMarkerWithWaitList"));
+    auto event = std::make_unique<QueueEvent>();
+    event->event_ = Event(handle);
+    // The callback may come after this object is gone.
+    auto* shared = new std::shared_ptr<State>(event->state_);
+    const cl_int code = clSetEventCallback(handle, CL_COMPLETE, &QueueEvent::passed, shared);
+    if (code != CL_SUCCESS) {
+      delete shared;
+      return check(code, "clSetEventCallback");
+    }
+    return std::unique_ptr<DeviceEvent>(std::move(event));
+  }
+
+  Status wait(std::chrono::steady_clock::time_point deadline) override {
+    std::unique_lock<std::mutex> lock(state_->mutex);
+    if (!state_->changed.wait_until(lock, deadline, [this] { return state_->passed; })) {
+      return deadline_exceeded("the OpenCL queue did not get to the awaited point in time");
+    }
+    if (state_->result < 0) return check(state_->result, "a command in the OpenCL queue");
+    return {};
+  }
+
+ private:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool passed = false;
+    cl_int result = CL_COMPLETE;
+  };
+
+  static void CL_CALLBACK passed(cl_event, cl_int result, void* data) {
+    const std::unique_ptr<std::shared_ptr<State>> state(
+        static_cast<std::shared_ptr<State>*>(data));
+    const std::lock_guard<std::mutex> lock((*state)->mutex);
+    (*state)->passed = true;
+    (*state)->result = result;
+    (*state)->changed.notify_all();
+  }
+
+  Event event_;
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+// A user event that a barrier in the queue waits for.
+class UserEvent final : public HostEvent {
+ public:
+  static StatusOr<std::unique_ptr<HostEvent>> enqueue(cl_context context, cl_command_queue queue) {
+    cl_int code = CL_SUCCESS;
+    auto event = std::make_unique<UserEvent>();
+    event->event_ = Event(clCreateUserEvent(context, &code));
+    TANDEM_RETURN_IF_ERROR(check(code, "clCreateUserEvent"));
+    const cl_event handle = event->event_.get();
+    TANDEM_RETURN_IF_ERROR(check(clEnqueueBarrierWithWaitList(queue, 1, &handle, nullptr),
+                                 "clEnqueueBarrierWithWaitList"));
+    return std::unique_ptr<HostEvent>(std::move(event));
+  }
+
+  // A queue must not wait for ever for an event that nobody can set any more.
+  ~UserEvent() override { abandon(); }
+
+  Status set() override {
+    if (done_.exchange(true)) return {};
+    return check(clSetUserEventStatus(event_.get(), CL_COMPLETE), "clSetUserEventStatus");
+  }
+
+  void abandon() override {
+    if (event_.get() && !done_.exchange(true)) clSetUserEventStatus(event_.get(), CL_COMPLETE);
+  }
+
+ private:
+  Event event_;
+  std::atomic<bool> done_ = false;
+};
+
+std::vector<int> allowed_cores() {
+  cpu_set_t mask;
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &mask)) cores.push_back(core);
+  }
+  return cores;
+}
+
+std::string kernels_digest() {
+  std::string all;
+  for (const auto& [name, source] : embedded_kernels()) all += source;
+  return digest(all);
+}
+
+StatusOr<Kernel> create_kernel(cl_program program, const char* name) {
+  cl_int code = CL_SUCCESS;
+  Kernel kernel(clCreateKernel(program, name, &code));
+  TANDEM_RETURN_IF_ERROR(check(code, fmt::format("clCreateKernel of {}", name)));
+  return kernel;
+}
+
+Status enqueue_single(cl_command_queue queue, cl_kernel kernel, const char* name) {
+  const size_t one = 1;
+  return check(
+      clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, &one, 0, nullptr, nullptr), name);
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<LaneImpl>> LaneImpl::create(const OpenClLaneOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(Device device, open_device(options.device, options.cores));
+  std::unique_ptr<LaneImpl> lane(new LaneImpl(std::move(device)));
+  TANDEM_RETURN_IF_ERROR(lane->start(options));
+  return lane;
+}
+
+Status LaneImpl::start(const OpenClLaneOptions& options) {
+  const OpenClDeviceSummary& summary = device_.summary;
+  if (summary.shared_memory < SharedMemoryKind::kFine) {
+    return unsupported(fmt::format(
+        "{} shares memory with the host as \"{}\" only, and Tandem needs fine-grained shared "
+        "virtual memory: choose another device, or run on CPU lanes",
+        summary.device, tandem::to_string(summary.shared_memory)));
+  }
+  cl_int code = CL_SUCCESS;
+  context_ = Context(clCreateContext(nullptr, 1, &device_.id, nullptr, nullptr, &code));
+  TANDEM_RETURN_IF_ERROR(check(code, "clCreateContext"));
+  queue_ = Queue(clCreateCommandQueueWithProperties(context_.get(), device_.id, nullptr, &code));
+  TANDEM_RETURN_IF_ERROR(check(code, "clCreateCommandQueueWithProperties"));
+  programs_ =
+      std::make_unique<ProgramCache>(context_.get(), device_, options.program_cache_dir);
+
+  info_.name = options.name;
+  info_.kind = LaneKind::kOpenCl;
+  info_.description = fmt::format("{}, {}, driver {}", summary.device, summary.version,
+                                  summary.driver);
+  info_.asynchronous = true;
+  traits_.single_item_groups = summary.is_host_cpu;
+  traits_.compute_units = summary.compute_units;
+  if (summary.is_host_cpu) {
+    info_.cores = options.cores.empty() ? allowed_cores() : options.cores;
+    info_.max_threads = std::min<int>(summary.compute_units, static_cast<int>(info_.cores.size()));
+    traits_.compute_units = info_.max_threads;
+  }
+  info_.fingerprint = fmt::format("{}; cores {}; kernels {}", device_.fingerprint(),
+                                  fmt::join(info_.cores, ","), kernels_digest());
+  if (const Status tested = self_test(); !tested.ok()) {
+    self_test_warning_ = fmt::format("counters in shared memory cannot be used: {}; lanes "
+                                     "synchronise by events instead",
+                                     tested.message());
+  }
+  return {};
+}
+
+Status LaneImpl::enter() {
+  return info_.cores.empty() ? Status() : pin_this_thread(info_.cores);
+}
+
+StatusOr<std::unique_ptr<LaneProgram>> LaneImpl::load(const Graph& graph,
+                                                      const TensorBindings& bindings) {
+  // Kernels count elements in 32 bits.
+  for (const TensorView& view : bindings.views) {
+    if (element_count(view.dims) > INT_MAX) {
+      return unsupported(fmt::format("a tensor of {} elements", element_count(view.dims)));
+    }
+  }
+  return make_program(this, graph, bindings);
+}
+
+Status LaneImpl::drain(std::chrono::steady_clock::time_point deadline) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, enqueue_device_event());
+  TANDEM_RETURN_IF_ERROR(flush());
+  return end->wait(deadline).with_context(info_.name);
+}
+
+StatusOr<std::shared_ptr<std::byte>> LaneImpl::allocate(size_t bytes) {
+  cl_svm_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
+  if (shared_memory() == SharedMemoryKind::kFineAtomics) flags |= CL_MEM_SVM_ATOMICS;
+  const size_t whole = std::max<size_t>(64, bytes);
+  void* memory = clSVMAlloc(context_.get(), flags, whole, 64);
+  if (!memory) {
+    return resource_exhausted(
+        fmt::format("{} has no {} bytes of shared memory in one piece", device_.summary.device,
+                    whole));
+  }
+  std::memset(memory, 0, whole);
+  return std::shared_ptr<std::byte>(
+      static_cast<std::byte*>(memory),
+      [context = context_.get()](std::byte* p) { clSVMFree(context, p); });
+}
+
+Status LaneImpl::load_sync_kernels() {
+  if (wait_kernel_.get()) return {};
+  TANDEM_ASSIGN_OR_RETURN(
+      const cl_program program,
+      programs_->program({"sync.cl"}, device_.summary.is_host_cpu ? "-DHOST_CPU=1"
+                                                                   : "-DHOST_CPU=0"));
+  TANDEM_ASSIGN_OR_RETURN(signal_kernel_, create_kernel(program, "signal_progress"));
+  TANDEM_ASSIGN_OR_RETURN(pass_on_kernel_, create_kernel(program, "pass_on"));
+  TANDEM_ASSIGN_OR_RETURN(wait_kernel_, create_kernel(program, "wait_for"));
+  return {};
+}
+
+Status LaneImpl::enqueue_wait(const ProgressCounter* counter, uint32_t target,
+                              std::atomic<uint32_t>* abort, uint64_t max_polls) {
+  TANDEM_RETURN_IF_ERROR(load_sync_kernels());
+  const cl_kernel kernel = wait_kernel_.get();
+  const cl_ulong polls = max_polls;
+  TANDEM_RETURN_IF_ERROR(
+      check(clSetKernelArgSVMPointer(kernel, 0, &counter->value), "counter of wait_for"));
+  TANDEM_RETURN_IF_ERROR(
+      check(clSetKernelArg(kernel, 1, sizeof(target), &target), "target of wait_for"));
+  TANDEM_RETURN_IF_ERROR(
+      check(clSetKernelArgSVMPointer(kernel, 2, abort), "abort flag of wait_for"));
+  TANDEM_RETURN_IF_ERROR(
+      check(clSetKernelArg(kernel, 3, sizeof(polls), &polls), "bound of wait_for"));
+  return enqueue_single(queue_.get(), kernel, "enqueueing wait_for");
+}
+
+Status LaneImpl::enqueue_signal(ProgressCounter* counter, uint32_t value) {
+  TANDEM_RETURN_IF_ERROR(load_sync_kernels());
+  const cl_kernel kernel = signal_kernel_.get();
+  TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(kernel, 0, &counter->value),
+                               "counter of signal_progress"));
+  TANDEM_RETURN_IF_ERROR(
+      check(clSetKernelArg(kernel, 1, sizeof(value), &value), "value of signal_progress"));
+  return enqueue_single(queue_.get(), kernel, "enqueueing signal_progress");
+}
+
+StatusOr<std::unique_ptr<HostEvent>> LaneImpl::enqueue_host_wait() {
+  return UserEvent::enqueue(context_.get(), queue_.get());
+}
+
+StatusOr<std::unique_ptr<DeviceEvent>> LaneImpl::enqueue_device_event() {
+  return QueueEvent::enqueue(queue_.get());
+}
+
+Status LaneImpl::flush() { return check(clFlush(queue_.get()), "clFlush"); }
+
+Status LaneImpl::self_test() {
+  if (shared_memory() != SharedMemoryKind::kFineAtomics) {
+    return unsupported(fmt::format("{} has no atomics in shared memory", device_.summary.device));
+  }
+  TANDEM_RETURN_IF_ERROR(load_sync_kernels());
+  TANDEM_RETURN_IF_ERROR(pass_messages());
+  return measure_polls();
+}
+
+// Rounds enqueued ahead, as in an inference: the device waits for the host's word, answers with
+// data made from the host's, and signals.
+Status LaneImpl::pass_messages() {
+  constexpr uint32_t kRounds = 8;
+  constexpr int kWords = 64;
+  struct Board {
+    ProgressCounter host;
+    ProgressCounter device;
+    ProgressCounter abort;
+    uint32_t question[kWords];
+    uint32_t answer[kWords];
+  };
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> memory, allocate(sizeof(Board)));
+  Board* board = new (memory.get()) Board();
+  for (uint32_t round = 1; round <= kRounds; ++round) {
+    TANDEM_RETURN_IF_ERROR(
+        enqueue_wait(&board->host, round, &board->abort.value, kSelfTestPolls));
+    const cl_kernel kernel = pass_on_kernel_.get();
+    const cl_int count = kWords;
+    TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(kernel, 0, board->question), "pass_on"));
+    TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(kernel, 1, board->answer), "pass_on"));
+    TANDEM_RETURN_IF_ERROR(check(clSetKernelArg(kernel, 2, sizeof(count), &count), "pass_on"));
+    TANDEM_RETURN_IF_ERROR(enqueue_single(queue_.get(), kernel, "enqueueing pass_on"));
+    TANDEM_RETURN_IF_ERROR(enqueue_signal(&board->device, round));
+  }
+  TANDEM_RETURN_IF_ERROR(flush());
+
+  const auto deadline = Clock::now() + kSelfTestDeadline;
+  Status result;
+  for (uint32_t round = 1; round <= kRounds && result.ok(); ++round) {
+    for (uint32_t i = 0; i < kWords; ++i) board->question[i] = 1000 * round + i;
+    board->host.value.store(round, std::memory_order_release);
+    while (!reached(board->device.value.load(std::memory_order_acquire), round)) {
+      if (Clock::now() > deadline || board->abort.value.load(std::memory_order_relaxed) != 0) {
+        result = device_error(fmt::format("{} did not see a counter in time",
+                                          device_.summary.device));
+        break;
+      }
+      std::this_thread::yield();
+    }
+    for (uint32_t i = 0; i < kWords && result.ok(); ++i) {
+      if (board->answer[i] != 1000 * round + i + 1) {
+        result = device_error(fmt::format("{} saw a counter before the data that it publishes",
+                                          device_.summary.device));
+      }
+    }
+  }
+  // Whatever happened, the board must not be freed under the kernels.
+  if (!result.ok()) board->abort.value.store(1, std::memory_order_release);
+  TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish after the self-test"));
+  return result;
+}
+
+Status LaneImpl::measure_polls() {
+  struct Board {
+    ProgressCounter counter;
+    ProgressCounter abort;
+  };
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> memory, allocate(sizeof(Board)));
+  Board* board = new (memory.get()) Board();
+  TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish"));
+  const auto start = Clock::now();
+  TANDEM_RETURN_IF_ERROR(enqueue_wait(&board->counter, 1, &board->abort.value, kMeasuredPolls));
+  TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish"));
+  const std::chrono::duration<double> taken = Clock::now() - start;
+  if (board->abort.value.load(std::memory_order_acquire) != 1) {
+    return device_error(fmt::format("{} does not give up a wait that cannot end",
+                                    device_.summary.device));
+  }
+  polls_per_second_ = static_cast<double>(kMeasuredPolls) / taken.count();
+  return {};
+}
+
+const std::vector<std::string>& LaneImpl::warnings() const {
+  warnings_ = programs_->warnings();
+  if (!self_test_warning_.empty()) warnings_.push_back(self_test_warning_);
+  return warnings_;
+}
+
+std::vector<std::string> LaneImpl::worker_masks() const {
+  return device_.summary.is_host_cpu ? opencl::worker_masks() : std::vector<std::string>();
+}
+
+bool LaneImpl::is_first_launch(const KernelPlan& kernel) {
+  // PoCL has a variant of its own for grids below 2^16 groups in every dimension.
+  const bool small = *std::max_element(kernel.groups.begin(), kernel.groups.end()) < (1u << 16);
+  return launched_
+      .insert(fmt::format("{} {} {} {}", kernel.files.back(), kernel.kernel, kernel.options,
+                          small))
+      .second;
+}
+
+}  // namespace tandem::opencl
+
+namespace tandem {
+
+StatusOr<std::unique_ptr<OpenClLane>> make_opencl_lane(const OpenClLaneOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<opencl::LaneImpl> lane,
+                          opencl::LaneImpl::create(options));
+  return std::unique_ptr<OpenClLane>(std::move(lane));
+}
+
+}  // namespace tandem

@@ -1,0 +1,156 @@
+#include "lane/opencl/opencl_program.h"
+
+#include <cstring>
+#include <map>
+#include <type_traits>
+#include <utility>
+
+#include "fmt/format.h"
+#include "lane/opencl/packing.h"
+
+namespace tandem::opencl {
+namespace {
+
+struct Launch {
+  Kernel kernel;
+  std::array<size_t, 3> global;
+  std::array<size_t, 3> local;
+
+  Status enqueue(cl_command_queue queue) const {
+    return check(clEnqueueNDRangeKernel(queue, kernel.get(), 3, nullptr, global.data(),
+                                        local.data(), 0, nullptr, nullptr),
+                 "clEnqueueNDRangeKernel");
+  }
+};
+
+class OpenClTask final : public Task {
+ public:
+  OpenClTask(cl_command_queue queue, std::string op_name, ImplementationInfo info,
+             std::vector<Launch> launches)
+      : queue_(queue),
+        op_name_(std::move(op_name)),
+        info_(std::move(info)),
+        launches_(std::move(launches)) {}
+
+  Status launch() override {
+    for (const Launch& launch : launches_) {
+      if (const Status status = launch.enqueue(queue_); !status.ok()) {
+        return status.with_context(fmt::format("launching {} ({})", op_name_, info_.name));
+      }
+    }
+    return {};
+  }
+
+  const ImplementationInfo& info() const override { return info_; }
+
+ private:
+  cl_command_queue queue_;
+  std::string op_name_;
+  ImplementationInfo info_;
+  std::vector<Launch> launches_;
+};
+
+class OpenClProgram final : public LaneProgram {
+ public:
+  OpenClProgram(LaneImpl* lane, const Graph& graph, const TensorBindings& bindings)
+      : lane_(lane), graph_(graph), bindings_(bindings) {}
+
+  StatusOr<std::unique_ptr<Task>> bind(const Slice& slice, int) override {
+    const Operator& op = graph_.op(slice.op);
+    TANDEM_ASSIGN_OR_RETURN(const SlicePlan plan,
+                            plan_slice(graph_, bindings_, slice, lane_->traits()));
+    std::vector<Launch> launches;
+    bool launched = false;
+    for (const KernelPlan& kernel : plan.kernels) {
+      StatusOr<Launch> launch = make_launch(op, kernel);
+      if (!launch.ok()) return launch.status().with_context("while binding " + op.name);
+      // Drivers finish compiling a kernel when it is first launched; better here than in a run.
+      if (lane_->is_first_launch(kernel)) {
+        TANDEM_RETURN_IF_ERROR(launch->enqueue(lane_->queue()).with_context(op.name));
+        launched = true;
+      }
+      launches.push_back(std::move(launch).value());
+    }
+    if (launched) TANDEM_RETURN_IF_ERROR(check(clFinish(lane_->queue()), "the first launch of " + op.name));
+    return std::unique_ptr<Task>(std::make_unique<OpenClTask>(lane_->queue(), op.name, plan.info(),
+                                                              std::move(launches)));
+  }
+
+  StatusOr<ImplementationInfo> implementation(const Slice& slice, int) const override {
+    TANDEM_ASSIGN_OR_RETURN(const SlicePlan plan,
+                            plan_slice(graph_, bindings_, slice, lane_->traits()));
+    return plan.info();
+  }
+
+  size_t bytes() const override { return bytes_; }
+
+ private:
+  StatusOr<Launch> make_launch(const Operator& op, const KernelPlan& plan) {
+    TANDEM_ASSIGN_OR_RETURN(const cl_program program,
+                            lane_->programs().program(plan.files, plan.options));
+    cl_int code = CL_SUCCESS;
+    Launch launch;
+    launch.kernel = Kernel(clCreateKernel(program, plan.kernel.c_str(), &code));
+    TANDEM_RETURN_IF_ERROR(check(code, "clCreateKernel of " + plan.kernel));
+    for (size_t i = 0; i < plan.arguments.size(); ++i) {
+      TANDEM_RETURN_IF_ERROR(set_argument(launch.kernel.get(), static_cast<cl_uint>(i),
+                                          plan.arguments[i], op)
+                                 .with_context(plan.kernel));
+    }
+    launch.local = plan.local;
+    for (size_t d = 0; d < 3; ++d) launch.global[d] = plan.groups[d] * plan.local[d];
+    return launch;
+  }
+
+  Status set_argument(cl_kernel kernel, cl_uint index, const Argument& argument,
+                      const Operator& op) {
+    const auto set = [&](const auto& a) -> Status {
+      using T = std::decay_t<decltype(a)>;
+      const std::string what = fmt::format("argument {}", index);
+      if constexpr (std::is_same_v<T, SharedArgument>) {
+        return set_pointer(kernel, index, a.data);
+      } else if constexpr (std::is_same_v<T, PackedArgument>) {
+        TANDEM_ASSIGN_OR_RETURN(std::byte* const packed, packed_data(op, a.kind));
+        return set_pointer(kernel, index, packed + a.offset * 4);
+      } else if constexpr (std::is_same_v<T, LocalArgument>) {
+        return check(clSetKernelArg(kernel, index, a.bytes, nullptr), what);
+      } else {
+        return check(clSetKernelArg(kernel, index, a.bytes.size(), a.bytes.data()), what);
+      }
+    };
+    return std::visit(set, argument);
+  }
+
+  static Status set_pointer(cl_kernel kernel, cl_uint index, void* pointer) {
+    // A null pointer is for kernels that do not look at it.
+    return check(pointer ? clSetKernelArgSVMPointer(kernel, index, pointer)
+                         : clSetKernelArg(kernel, index, sizeof(cl_mem), nullptr),
+                 fmt::format("argument {}", index));
+  }
+
+  StatusOr<std::byte*> packed_data(const Operator& op, PackedKind kind) {
+    std::shared_ptr<std::byte>& data = packed_[{&op, kind}];
+    if (!data) {
+      const std::vector<std::byte> content = pack(graph_, op, kind);
+      TANDEM_ASSIGN_OR_RETURN(data, lane_->allocate(content.size()));
+      std::memcpy(data.get(), content.data(), content.size());
+      bytes_ += content.size();
+    }
+    return data.get();
+  }
+
+  LaneImpl* lane_;
+  const Graph& graph_;
+  const TensorBindings bindings_;
+  std::map<std::pair<const Operator*, PackedKind>, std::shared_ptr<std::byte>> packed_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<LaneProgram> make_program(LaneImpl* lane, const Graph& graph,
+                                          const TensorBindings& bindings) {
+  return std::make_unique<OpenClProgram>(lane, graph, bindings);
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,61 @@
+// The planners of kernel_plan.h, one per family of operators.
+#pragma once
+
+#include "lane/opencl/arguments.h"
+#include "lane/opencl/kernel_plan.h"
+
+namespace tandem::opencl {
+
+// A slice in context.
+struct PlanContext {
+  const Graph& graph;
+  const TensorBindings& bindings;
+  const Operator& op;
+  const Region box;  // of the output
+  const DeviceTraits& device;
+
+  const TensorView& input(size_t index) const { return bindings[op.inputs[index]]; }
+  const TensorView& output() const { return bindings[op.output]; }
+  Status unsupported_layout(const char* what) const;
+};
+
+StatusOr<SlicePlan> plan_conv(const PlanContext& context);  // and transposed, linear, depthwise
+StatusOr<SlicePlan> plan_matmul(const PlanContext& context);
+StatusOr<SlicePlan> plan_pool(const PlanContext& context);
+StatusOr<SlicePlan> plan_resize(const PlanContext& context);
+// Everything that walks over a box.
+StatusOr<SlicePlan> plan_elementwise(const PlanContext& context);
+StatusOr<SlicePlan> plan_concat(const PlanContext& context);
+StatusOr<SlicePlan> plan_copy(const PlanContext& context);
+StatusOr<SlicePlan> plan_reshape(const PlanContext& context);
+StatusOr<SlicePlan> plan_gather(const PlanContext& context);
+StatusOr<SlicePlan> plan_pad(const PlanContext& context);
+StatusOr<SlicePlan> plan_reduce(const PlanContext& context);
+StatusOr<SlicePlan> plan_lines(const PlanContext& context);  // softmax, layer norm
+
+// Work-items per group and vector width of kernels that loop over a contiguous dimension.
+struct LoopWidth {
+  int work_items;
+  int lanes;
+};
+LoopWidth loop_width(const DeviceTraits& device, bool contiguous);
+
+// The parts that all programs have in common: files in front of `file`, and options.
+KernelPlan start_kernel(const char* file, const char* kernel, LoopWidth width,
+                        const std::string& options);
+
+inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
+
+// Address of element `index` per dimension.
+SharedArgument at(const TensorView& view, const Dims& index);
+
+// The activation's number and parameters, into any argument structure that has them.
+template <typename Arguments>
+void set_activation(const Activation& activation, Arguments* arguments) {
+  arguments->function = static_cast<int>(activation.function);
+  arguments->alpha = activation.alpha;
+  arguments->beta = activation.beta;
+}
+
+}  // namespace tandem::opencl

@@ -1,0 +1,77 @@
+#include "lane/opencl/tile_shape.h"
+
+#include <array>
+
+namespace tandem::opencl {
+namespace {
+
+// 24 to 28 sums of one register each leave room for the weights and one input element among the 32
+// vector registers of AVX-512, and are enough to hide the latency of multiply-adds anywhere. The
+// smaller ones are for few rows, where reading the weights is what takes time.
+constexpr std::array<TileShape, 8> kShapes = {{
+    {14, 2, 512, 1.0},
+    {12, 2, 512, 0.99},
+    {10, 2, 512, 0.98},
+    {8, 3, 512, 0.98},
+    {24, 1, 256, 0.92},
+    {4, 4, 512, 0.85},
+    {2, 4, 1024, 0.6},
+    {1, 4, 1024, 0.4},
+}};
+
+// With more, the staged rows of a group no longer fit the second-level cache beside the weights.
+constexpr int64_t kTilesPerGroup = 4;
+constexpr int64_t kPanelsPerGroup = 16;
+// Groups per compute unit that keep the last ones to finish from being felt.
+constexpr int64_t kGroupsPerUnit = 4;
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+TileShape choose_tile(int64_t rows, int64_t panels, int64_t same_input) {
+  const TileShape* best = nullptr;
+  double best_cost = 0;
+  for (const TileShape& shape : kShapes) {
+    // Tiles must not straddle panels with different inputs.
+    if (same_input < panels && same_input % shape.panels != 0) continue;
+    const double cost = static_cast<double>(divide_up(rows, shape.rows) * shape.rows *
+                                            divide_up(panels, shape.panels) * shape.panels) /
+                        shape.rate;
+    if (!best || cost < best_cost) {
+      best = &shape;
+      best_cost = cost;
+    }
+  }
+  return *best;
+}
+
+TileCut cut_tiles(const TileShape& shape, int64_t rows, int64_t panels, int64_t same_input,
+                  int compute_units) {
+  const int64_t tiles = divide_up(rows, shape.rows);
+  const int64_t sets = divide_up(std::min(panels, same_input), shape.panels);
+  int64_t set_share = std::min(sets, kPanelsPerGroup / shape.panels);
+  if (same_input < panels) {
+    // Groups must start where inputs change.
+    while (sets % set_share != 0) --set_share;
+  }
+  int64_t tile_share = std::min(tiles, kTilesPerGroup);
+  const auto groups = [&] {
+    return divide_up(tiles, tile_share) * divide_up(panels, set_share * shape.panels);
+  };
+  if (compute_units > 1) {
+    while (tile_share > 1 && groups() < kGroupsPerUnit * compute_units) tile_share /= 2;
+    while (set_share > 1 && set_share % 2 == 0 && groups() < kGroupsPerUnit * compute_units) {
+      set_share /= 2;
+    }
+  }
+  // Equal shares, so that no group is left with a remainder.
+  tile_share = divide_up(tiles, divide_up(tiles, tile_share));
+  return {tile_share, set_share * shape.panels};
+}
+
+ItemTile choose_item_tile(int64_t channels) {
+  return channels <= 32 ? ItemTile{8, 16, 4} : ItemTile{16, 8, 4};
+}
+
+}  // namespace tandem::opencl

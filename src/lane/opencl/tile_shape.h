@@ -1,0 +1,46 @@
+// The rule that picks tile variants of the matrix kernels.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::opencl {
+
+inline constexpr int64_t kPanel = 16;  // output channels in a panel of weights
+
+// Sums that one work-item keeps in registers, and how much of the summed index is staged at a time.
+struct TileShape {
+  int rows;
+  int panels;
+  int k_block;
+  double rate;  // measured, relative to the fastest shape where none has padding
+
+  int64_t pitch() const { return k_block + 16; }
+  // Local memory for the sums of `tiles` tiles between K blocks.
+  size_t sums_bytes(int64_t tiles) const {
+    return sizeof(float) * static_cast<size_t>(tiles * rows * panels * kPanel);
+  }
+};
+
+// For single-item groups. `same_input`: how many neighbouring panels need the same input channels.
+TileShape choose_tile(int64_t rows, int64_t panels, int64_t same_input);
+
+// How many tiles of rows and how many panels one work-group takes: several, as weights are then
+// read once for all of them; but not so many that compute units go without.
+struct TileCut {
+  int64_t tiles_per_group;
+  int64_t panels_per_group;  // a multiple of the shape's panels
+};
+TileCut cut_tiles(const TileShape& shape, int64_t rows, int64_t panels, int64_t same_input,
+                  int compute_units);
+
+// For groups of many work-items: x times four channels, y times `rows` rows.
+struct ItemTile {
+  int x;
+  int y;
+  int rows;
+};
+ItemTile choose_item_tile(int64_t channels);
+
+}  // namespace tandem::opencl
