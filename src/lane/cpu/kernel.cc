@@ -1,0 +1,49 @@
+#include "lane/cpu/kernel.h"
+
+#include <cstring>
+#include <new>
+
+namespace tandem::cpu {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+}  // namespace
+
+void FreeFloats::operator()(float* p) const { ::operator delete(p, kAlignment); }
+
+AlignedFloats allocate_floats(int64_t count) {
+  void* p = ::operator new(count * sizeof(float), kAlignment);
+  std::memset(p, 0, count * sizeof(float));
+  return AlignedFloats(static_cast<float*>(p));
+}
+
+std::shared_ptr<const float> Resources::packed(const std::string& key, int64_t count,
+                                               const std::function<void(float*)>& fill) {
+  std::shared_ptr<const float>& entry = packed_[key];
+  if (entry == nullptr) {
+    AlignedFloats floats = allocate_floats(count);
+    fill(floats.get());
+    held_bytes_ += count * sizeof(float);
+    entry = std::shared_ptr<const float>(floats.release(), [](const float* p) {
+      FreeFloats()(const_cast<float*>(p));
+    });
+  }
+  return entry;
+}
+
+void Resources::reserve_scratch(size_t bytes) {
+  if (bytes <= scratch_bytes_) return;
+  // The old contents need not be kept, and freeing them first keeps the peak down.
+  scratch_.reset();
+  scratch_bytes_ = 0;
+  scratch_ = allocate_floats(static_cast<int64_t>((bytes + sizeof(float) - 1) / sizeof(float)));
+  scratch_bytes_ = bytes;
+}
+
+void Implementation::describe(const Problem& problem, ImplementationInfo& info) const {
+  info.computed_flops = work_of(*problem.graph, problem.slice).flops;
+  info.work_groups = problem.threads;
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,235 @@
+#include "lane/cpu/loops/implicit_gemm.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "lane/cpu/kernel.h"
+#include "lane/cpu/loops/elementwise.h"
+#include "lane/cpu/loops/tile_gemm.h"
+
+namespace tandem::cpu {
+namespace {
+
+// Rows packed at a time: with a depth block this stays in a second-level cache of 256 KiB.
+constexpr int64_t kRowBlock = 168;
+constexpr int64_t kEdgeStride = kMaxTilePanels * kPanel;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// A position in the grid of rows.
+struct Cursor {
+  int64_t n, h, w;
+
+  Cursor(const ImplicitGemm& g, int64_t row)
+      : n(row / (g.grid[1] * g.grid[2])), h(row / g.grid[2] % g.grid[1]), w(row % g.grid[2]) {}
+  void next(const ImplicitGemm& g) {
+    if (++w < g.grid[2]) return;
+    w = 0;
+    if (++h < g.grid[1]) return;
+    h = 0;
+    ++n;
+  }
+  int64_t offset(const int64_t strides[3]) const {
+    return n * strides[0] + h * strides[1] + w * strides[2];
+  }
+};
+
+// A run of a depth block within one tap.
+struct Segment {
+  Tap tap;
+  int64_t channel;
+  int64_t count;
+};
+
+std::vector<Segment> segments_of(const ImplicitGemm& g, int64_t begin, int64_t end) {
+  std::vector<Segment> segments;
+  for (int64_t k = begin; k < end;) {
+    const int64_t tap = k / g.channels;
+    const int64_t channel = k % g.channels;
+    const int64_t count = std::min(g.channels - channel, end - k);
+    segments.push_back({g.taps[tap], channel, count});
+    k += count;
+  }
+  return segments;
+}
+
+// Copies whole groups of 16 floats; those behind `count` are overwritten by the next segment or lie
+// in the padding of a packed row.
+void copy_with_slack(float* to, const float* from, int64_t count) {
+  for (int64_t i = 0; i < count; i += 16) std::memcpy(to + i, from + i, 16 * sizeof(float));
+}
+
+void pack_rows(const ImplicitGemm& g, const float* input, const std::vector<Segment>& segments,
+               int64_t first, int64_t rows, float* packed) {
+  Cursor cursor(g, first);
+  for (int64_t m = 0; m < rows; ++m, cursor.next(g), packed += kPackedStride) {
+    const int64_t y = g.origin[0] + g.step[0] * cursor.h;
+    const int64_t x = g.origin[1] + g.step[1] * cursor.w;
+    const float* image = input + g.channel_offset + cursor.n * g.input_strides[0];
+    float* to = packed;
+    for (const Segment& s : segments) {
+      const int64_t in_y = y + s.tap.y, in_x = x + s.tap.x;
+      const bool inside = in_y >= 0 && in_y < g.input_size[0] && in_x >= 0 && in_x < g.input_size[1];
+      if (!inside) {
+        std::memset(to, 0, s.count * sizeof(float));
+      } else {
+        const float* from =
+            image + in_y * g.input_strides[1] + in_x * g.input_strides[2] + s.channel;
+        if (g.input_has_slack) {
+          copy_with_slack(to, from, s.count);
+        } else {
+          std::memcpy(to, from, s.count * sizeof(float));
+        }
+      }
+      to += s.count;
+    }
+  }
+}
+
+// One tile of one depth block.
+struct TileJob {
+  int64_t offsets[kMaxTileRows];
+  int64_t residual_offsets[kMaxTileRows];
+  int rows = 0;
+  bool first = false, last = false;  // of the depth
+};
+
+// Computes the columns [column, column + panels * kPanel) of the rows in `job`, as far as they lie
+// within the slice.
+void run_tile(const ImplicitGemm& g, const TileGemm& kernel, const Clamp& clamp, TileJob& job,
+              Tile tile, int64_t column, int panels) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  tile.bias = job.first ? g.bias + column : nullptr;
+  tile.low = job.last ? clamp.low : -kInfinity;
+  tile.high = job.last ? clamp.high : kInfinity;
+  const bool with_residual = job.last && g.residual != nullptr;
+  const int64_t begin = std::max(column, g.column_begin);
+  const int64_t end = std::min(column + panels * kPanel, g.column_end);
+  const size_t bytes = (end - begin) * sizeof(float);
+
+  if (end - begin == panels * kPanel) {
+    tile.c = g.output + column;
+    tile.c_rows = job.offsets;
+    if (with_residual) {
+      tile.residual = g.residual + column;
+      tile.residual_rows = job.residual_offsets;
+    }
+    kernel.run(tile, job.rows, panels);
+  } else {
+    // A part of the columns is not ours to write: compute aside.
+    float edge[kMaxTileRows * kEdgeStride];
+    float edge_residual[kMaxTileRows * kEdgeStride] = {};
+    int64_t edge_rows[kMaxTileRows];
+    for (int m = 0; m < job.rows; ++m) {
+      edge_rows[m] = m * kEdgeStride;
+      float* row = edge + edge_rows[m];
+      if (!job.first) {
+        std::fill_n(row, panels * kPanel, 0.0f);
+        std::memcpy(row + begin - column, g.output + job.offsets[m] + begin, bytes);
+      }
+      if (with_residual) {
+        std::memcpy(edge_residual + edge_rows[m] + begin - column,
+                    g.residual + job.residual_offsets[m] + begin, bytes);
+      }
+    }
+    tile.c = edge;
+    tile.c_rows = edge_rows;
+    if (with_residual) {
+      tile.residual = edge_residual;
+      tile.residual_rows = edge_rows;
+    }
+    kernel.run(tile, job.rows, panels);
+    for (int m = 0; m < job.rows; ++m) {
+      std::memcpy(g.output + job.offsets[m] + begin, edge + edge_rows[m] + begin - column, bytes);
+    }
+  }
+  if (job.last && !clamp.exact) {
+    apply_rows(g.activation, g.output + begin, job.offsets, job.rows, end - begin);
+  }
+}
+
+// The rows [row_begin, row_end) and the panels [panel_begin, panel_end), on one thread.
+void run_part(const ImplicitGemm& g, const float* input, Part row_range, Part panel_range, float* packed) {
+  const TileGemm& kernel = tile_gemm();
+  const Clamp clamp = as_clamp(g.activation);
+  const int64_t depth = static_cast<int64_t>(g.taps.size()) * g.channels;
+  const int64_t depth_blocks = ceil_div(depth, kDepthBlock);
+  const int64_t rows = row_range.end - row_range.begin;
+  const int64_t row_blocks = ceil_div(rows, kRowBlock);
+
+  for (int64_t rb = 0; rb < row_blocks; ++rb) {
+    const Part block = part_of(rows, rb, row_blocks, kernel.max_rows);
+    const int64_t block_rows = block.end - block.begin;
+    if (block_rows == 0) continue;
+    const int64_t tiles = ceil_div(block_rows, kernel.max_rows);
+    const int step = kernel.panels(ceil_div(block_rows, tiles));
+    for (int64_t db = 0; db < depth_blocks; ++db) {
+      const Part k = part_of(depth, db, depth_blocks);
+      pack_rows(g, input, segments_of(g, k.begin, k.end), row_range.begin + block.begin, block_rows,
+                packed);
+      for (int64_t panel = panel_range.begin; panel < panel_range.end; panel += step) {
+        const int panels = std::min<int64_t>(step, panel_range.end - panel);
+        Cursor cursor(g, row_range.begin + block.begin);
+        for (int64_t t = 0; t < tiles; ++t) {
+          const Part tile_rows = part_of(block_rows, t, tiles);
+          TileJob job;
+          job.rows = tile_rows.end - tile_rows.begin;
+          job.first = db == 0;
+          job.last = db + 1 == depth_blocks;
+          for (int m = 0; m < job.rows; ++m, cursor.next(g)) {
+            job.offsets[m] = cursor.offset(g.output_strides);
+            job.residual_offsets[m] = cursor.offset(g.residual_strides);
+          }
+          Tile tile;
+          tile.depth = k.end - k.begin;
+          tile.a = packed + tile_rows.begin * kPackedStride;
+          tile.b = g.panels + (panel * depth + k.begin) * kPanel;
+          tile.panel_stride = depth * kPanel;
+          run_tile(g, kernel, clamp, job, tile, panel * kPanel, panels);
+        }
+      }
+    }
+  }
+}
+
+int64_t rows_of(const ImplicitGemm& g) { return g.grid[0] * g.grid[1] * g.grid[2]; }
+
+}  // namespace
+
+int64_t panel_floats(int64_t depth, int64_t columns) {
+  return ceil_div(columns, kPanel) * kPanel * depth;
+}
+
+int64_t scratch_floats(const ImplicitGemm& g, int threads) {
+  return threads * std::min(kRowBlock, rows_of(g)) * kPackedStride;
+}
+
+void run(const ImplicitGemm& g, const float* input, int threads, float* scratch) {
+  const int64_t rows = rows_of(g);
+  const Part panels{g.column_begin / kPanel, ceil_div(g.column_end, kPanel)};
+  const int64_t per_thread = scratch_floats(g, 1);
+  // Rows share the weights, panels the packing of rows: cut the one that is longer in tiles.
+  const bool cut_rows =
+      ceil_div(rows, kMaxTileRows) >= std::min<int64_t>(2 * threads, panels.end - panels.begin);
+  parallel(threads, [&](int index, int parts) {
+    Part row_part{0, rows}, panel_part = panels;
+    if (cut_rows) {
+      row_part = part_of(rows, index, parts, rows >= 2 * parts * kMaxTileRows ? kMaxTileRows : 1);
+    } else {
+      const Part part = part_of(panels.end - panels.begin, index, parts);
+      panel_part = {panels.begin + part.begin, panels.begin + part.end};
+    }
+    if (row_part.begin == row_part.end || panel_part.begin == panel_part.end) return;
+    run_part(g, input, row_part, panel_part, scratch + index * per_thread);
+  });
+}
+
+TileCount count_tiles(const ImplicitGemm& g) {
+  const int64_t rows = rows_of(g);
+  const int64_t panels = ceil_div(g.column_end, kPanel) - g.column_begin / kPanel;
+  const int64_t tiles = ceil_div(rows, tile_gemm().max_rows) * panels;
+  return {tiles, static_cast<double>(rows) * panels * kPanel * g.taps.size() * g.channels};
+}
+
+}  // namespace tandem::cpu

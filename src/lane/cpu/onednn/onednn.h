@@ -1,0 +1,13 @@
+// The implementations of this folder: oneDNN's primitives, and its matrix multiplication. None of
+// them is used where oneDNN would fall back to its reference code.
+#pragma once
+
+#include "lane/cpu/kernel.h"
+
+namespace tandem::cpu {
+
+const Implementation& onednn_conv();      // kConv, kLinear: direct convolution on channels-last
+const Implementation& onednn_winograd();  // kConv, 3x3 with stride one
+const Implementation& onednn_sgemm();     // kMatMul
+
+}  // namespace tandem::cpu
