@@ -10,9 +10,20 @@ std::string name_or(std::string name, const char* stem, size_t id) {
   return name.empty() ? stem + std::to_string(id) : std::move(name);
 }
 
-bool row_major_only(OperatorKind kind) {
-  return kind == OperatorKind::kLinear || kind == OperatorKind::kMatMul ||
-         kind == OperatorKind::kLayerNorm;
+// The order that kernels of a kind need of the tensors that lie in memory; none: any.
+std::optional<Order> required_order(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::kLinear:
+    case OperatorKind::kMatMul:
+    case OperatorKind::kLayerNorm:
+      return Order::kRowMajor;
+    case OperatorKind::kConv:
+    case OperatorKind::kConvTranspose:
+    case OperatorKind::kPool:
+      return Order::kChannelsLast;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -146,10 +157,17 @@ Status Graph::validate() const {
       return internal_error(who + ": the output should be " + to_string(shape->type) +
                             to_string(shape->dims));
     }
-    if (row_major_only(op.kind())) {
-      bool row_major = output.layout.order == Order::kRowMajor;
-      for (const Tensor* input : inputs) row_major &= input->layout.order == Order::kRowMajor;
-      if (!row_major) return internal_error(who + ": works on row-major tensors only");
+    if (const std::optional<Order> order = required_order(op.kind())) {
+      bool right = output.layout.order == *order;
+      for (size_t k = 0; k < inputs.size(); ++k) {
+        if (is_packed_input(op, static_cast<int>(k))) continue;
+        right = right && inputs[k]->layout.order == *order;
+      }
+      if (!right) {
+        return internal_error(who + ": works on " +
+                              (*order == Order::kRowMajor ? "row-major" : "channels-last") +
+                              " tensors only");
+      }
     }
   }
 

@@ -60,7 +60,7 @@ using Size2 = std::array<int64_t, 2>;
 
 // y = activation(conv(x, w) + bias + residual). x: N,C,H,W. w: M,C/groups,kH,kW.
 // Inputs: x, w (constant), then bias (constant [M]) if has_bias, then residual (shape of y) if
-// has_residual. Depthwise where groups == C == M.
+// has_residual. Depthwise where groups == C == M. Channels-last tensors only.
 struct ConvAttributes {
   Size2 kernel{1, 1};
   Size2 stride{1, 1};
@@ -74,7 +74,7 @@ struct ConvAttributes {
 
 // y = activation(conv_transpose(x, w) + bias). w: C,M/groups,kH,kW (constant), then bias (constant
 // [M]) if has_bias. Output extent: stride * (in - 1) + output_padding + dilation * (k - 1) + 1 -
-// pads.
+// pads. Channels-last tensors only.
 struct ConvTransposeAttributes {
   Size2 kernel{1, 1};
   Size2 stride{1, 1};
@@ -105,6 +105,7 @@ struct MatMulAttributes {
 // x: N,C,H,W. Average pooling divides by the number of elements inside the image, or inside image
 // plus pads if count_include_pad. Output extents are those of the tensor (ceil_mode is resolved at
 // import; windows may then reach past the pads). Global pooling: the kernel is the image.
+// Channels-last tensors only.
 struct PoolAttributes {
   enum class Kind : uint8_t { kMax, kAverage } kind = Kind::kMax;
   Size2 kernel{1, 1};

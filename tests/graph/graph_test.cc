@@ -212,6 +212,12 @@ TEST(GraphValidate, NamesWhatIsBroken) {
               HasSubstr("w must be a constant"));
 }
 
+TEST(GraphValidate, KeepsImagesChannelsLast) {
+  Small s;
+  s.graph.mutable_tensor(s.x).layout = {};
+  EXPECT_THAT(s.graph.validate().message(), HasSubstr("channels-last tensors only"));
+}
+
 TEST(GraphValidate, KeepsMatricesRowMajor) {
   Graph graph;
   const TensorId a = graph.add_input("a", DataType::kFloat32, {1, 2, 3, 4}, kImage);

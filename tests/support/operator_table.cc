@@ -17,21 +17,15 @@ constexpr Layout kDense{Order::kRowMajor, false};
 constexpr Activation kRelu{Function::kRelu};
 constexpr Activation kRelu6{Function::kClip, 0, 6};
 
-const char* to_string(Layout layout) {
-  if (layout.order == Order::kChannelsLast) return layout.padded ? "" : "_nhwc_dense";
-  return layout.padded ? "_nchw" : "_nchw_dense";
-}
-
 Operand constant(Dims dims, double low = -1, double high = 1) {
   return {std::move(dims), kRows, true, DataType::kFloat32, low, high};
 }
 
 // ---- One function per kind: fills in the operands that its attributes ask for ----------------
 
-OperatorCase conv(const std::string& name, Dims x, int64_t m, const ConvAttributes& a,
-                  Layout layout = kImage) {
-  OperatorCase c{"conv/" + name + to_string(layout), a, {}, {}, layout};
-  c.operands.push_back({x, layout});
+OperatorCase conv(const std::string& name, Dims x, int64_t m, const ConvAttributes& a) {
+  OperatorCase c{"conv/" + name, a, {}, {}, kImage};
+  c.operands.push_back({x, kImage});
   c.operands.push_back(constant({m, x[1] / a.groups, a.kernel[0], a.kernel[1]}));
   if (a.has_bias) c.operands.push_back(constant({m}));
   if (a.has_residual) {
@@ -41,15 +35,15 @@ OperatorCase conv(const std::string& name, Dims x, int64_t m, const ConvAttribut
                       a.stride[i] +
                   1);
     }
-    c.operands.push_back({y, layout});
+    c.operands.push_back({y, kImage});
   }
   return c;
 }
 
 OperatorCase conv_transpose(const std::string& name, Dims x, int64_t m,
-                            const ConvTransposeAttributes& a, Layout layout = kImage) {
-  OperatorCase c{"conv_transpose/" + name + to_string(layout), a, {}, {}, layout};
-  c.operands.push_back({x, layout});
+                            const ConvTransposeAttributes& a) {
+  OperatorCase c{"conv_transpose/" + name, a, {}, {}, kImage};
+  c.operands.push_back({x, kImage});
   c.operands.push_back(constant({x[1], m / a.groups, a.kernel[0], a.kernel[1]}));
   if (a.has_bias) c.operands.push_back(constant({m}));
   return c;
@@ -72,10 +66,8 @@ OperatorCase matmul(const std::string& name, Dims a, Dims b, const MatMulAttribu
   return {"matmul/" + name, attributes, {{std::move(a), kRows}, {std::move(b), kRows}}, {}, kRows};
 }
 
-OperatorCase pool(const std::string& name, Dims x, const PoolAttributes& a, Layout layout = kImage,
-                  Dims output = {}) {
-  return {
-      "pool/" + name + to_string(layout), a, {{std::move(x), layout}}, std::move(output), layout};
+OperatorCase pool(const std::string& name, Dims x, const PoolAttributes& a, Dims output = {}) {
+  return {"pool/" + name, a, {{std::move(x), kImage}}, std::move(output), kImage};
 }
 
 OperatorCase reduce(const std::string& name, Dims x, const ReduceAttributes& a, Layout in = kRows,
@@ -155,7 +147,8 @@ OperatorCase resize(const std::string& name, Dims x, int64_t height, int64_t wid
   a.scale = {static_cast<float>(height) / static_cast<float>(x[2]),
              static_cast<float>(width) / static_cast<float>(x[3])};
   Dims y = {x[0], x[1], height, width};
-  return {"resize/" + name + to_string(layout), a, {{std::move(x), layout}}, std::move(y), layout};
+  const std::string suffix = layout == kImage ? "" : "_nchw";
+  return {"resize/" + name + suffix, a, {{std::move(x), layout}}, std::move(y), layout};
 }
 
 // ---- The table ------------------------------------------------------------------------------
@@ -165,17 +158,15 @@ void add_conv_cases(std::vector<OperatorCase>& t) {
   const ConvAttributes k3{.kernel = {3, 3}, .pads = {1, 1, 1, 1}, .has_bias = true};
   ConvAttributes a;
 
-  for (Layout layout : {kImage, kRows}) {
-    t.push_back(conv("1x1", {1, 64, 14, 14}, 96, k1, layout));
-    t.push_back(conv("3x3", {1, 32, 14, 14}, 48, k3, layout));
-    a = k3;
-    a.stride = {2, 2};
-    t.push_back(conv("3x3_stride2_c24_m18", {1, 24, 17, 15}, 18, a, layout));
-    a = {.kernel = {3, 3}, .pads = {1, 1, 1, 1}, .groups = 24, .has_bias = true};
-    t.push_back(conv("depthwise3x3_c24", {1, 24, 13, 11}, 24, a, layout));
-    a = {.kernel = {3, 3}, .pads = {1, 1, 1, 1}, .groups = 3, .has_bias = true};
-    t.push_back(conv("grouped3_c24_m36", {2, 24, 9, 8}, 36, a, layout));
-  }
+  t.push_back(conv("1x1", {1, 64, 14, 14}, 96, k1));
+  t.push_back(conv("3x3", {1, 32, 14, 14}, 48, k3));
+  a = k3;
+  a.stride = {2, 2};
+  t.push_back(conv("3x3_stride2_c24_m18", {1, 24, 17, 15}, 18, a));
+  a = {.kernel = {3, 3}, .pads = {1, 1, 1, 1}, .groups = 24, .has_bias = true};
+  t.push_back(conv("depthwise3x3_c24", {1, 24, 13, 11}, 24, a));
+  a = {.kernel = {3, 3}, .pads = {1, 1, 1, 1}, .groups = 3, .has_bias = true};
+  t.push_back(conv("grouped3_c24_m36", {2, 24, 9, 8}, 36, a));
   t.push_back(conv("1x1_no_bias", {1, 48, 7, 7}, 64, {}));
   t.push_back(conv("1x1_c7_m1000", {1, 7, 5, 5}, 1000, k1));
   t.push_back(conv("1x1_c1000_m7", {1, 1000, 3, 3}, 7, k1));
@@ -195,6 +186,7 @@ void add_conv_cases(std::vector<OperatorCase>& t) {
   t.push_back(conv("7x7_stem_c1", {1, 1, 28, 28}, 20, a));
   a = {.kernel = {5, 5}, .pads = {2, 2, 2, 2}};
   t.push_back(conv("5x5", {1, 24, 11, 11}, 32, a));
+  t.push_back(conv("5x5_m1", {1, 24, 9, 21}, 1, a));
   a = {.kernel = {1, 7}, .pads = {0, 3, 0, 3}, .has_bias = true};
   t.push_back(conv("1x7", {1, 40, 12, 12}, 48, a));
   a = {.kernel = {7, 1}, .pads = {3, 0, 3, 0}, .has_bias = true};
@@ -245,16 +237,14 @@ void add_conv_cases(std::vector<OperatorCase>& t) {
        .has_bias = true,
        .activation = {Function::kHardSwish}};
   t.push_back(conv("depthwise_hard_swish", {1, 40, 8, 8}, 40, a));
-  for (Layout layout : {kImage, kRows}) {
-    a = k1;
-    a.has_residual = true;
-    a.activation = kRelu;
-    t.push_back(conv("1x1_residual_relu", {1, 32, 8, 7}, 72, a, layout));
-    a = k3;
-    a.has_residual = true;
-    a.activation = kRelu;
-    t.push_back(conv("3x3_residual_relu", {1, 18, 9, 8}, 18, a, layout));
-  }
+  a = k1;
+  a.has_residual = true;
+  a.activation = kRelu;
+  t.push_back(conv("1x1_residual_relu", {1, 32, 8, 7}, 72, a));
+  a = k3;
+  a.has_residual = true;
+  a.activation = kRelu;
+  t.push_back(conv("3x3_residual_relu", {1, 18, 9, 8}, 18, a));
   a = k1;
   a.has_bias = false;
   a.has_residual = true;
@@ -270,9 +260,7 @@ void add_conv_cases(std::vector<OperatorCase>& t) {
 
 void add_conv_transpose_cases(std::vector<OperatorCase>& t) {
   ConvTransposeAttributes a{.kernel = {2, 2}, .stride = {2, 2}, .has_bias = true};
-  for (Layout layout : {kImage, kRows}) {
-    t.push_back(conv_transpose("2x2_stride2", {1, 32, 7, 6}, 24, a, layout));
-  }
+  t.push_back(conv_transpose("2x2_stride2", {1, 32, 7, 6}, 24, a));
   a = {.kernel = {3, 3},
        .stride = {2, 2},
        .pads = {1, 1, 1, 1},
@@ -335,15 +323,13 @@ void add_pool_cases(std::vector<OperatorCase>& t) {
   PoolAttributes a;
   for (Kind kind : {Kind::kMax, Kind::kAverage}) {
     const std::string stem = kind == Kind::kMax ? "max_" : "average_";
-    for (Layout layout : {kImage, kRows}) {
-      a = {.kind = kind, .kernel = {3, 3}, .stride = {2, 2}, .pads = {1, 1, 1, 1}};
-      t.push_back(pool(stem + "3x3_stride2_c24", {1, 24, 13, 12}, a, layout));
-      a = {.kind = kind, .kernel = {9, 7}, .stride = {1, 1}};
-      t.push_back(pool(stem + "global_c1000", {1, 1000, 9, 7}, a, layout));
-    }
+    a = {.kind = kind, .kernel = {3, 3}, .stride = {2, 2}, .pads = {1, 1, 1, 1}};
+    t.push_back(pool(stem + "3x3_stride2_c24", {1, 24, 13, 12}, a));
+    a = {.kind = kind, .kernel = {9, 7}, .stride = {1, 1}};
+    t.push_back(pool(stem + "global_c1000", {1, 1000, 9, 7}, a));
     a = {.kind = kind, .kernel = {2, 2}, .stride = {2, 2}};
     t.push_back(pool(stem + "2x2_batch2", {2, 64, 8, 8}, a));
-    t.push_back(pool(stem + "2x2_ceil", {1, 18, 9, 7}, a, kImage, {1, 18, 5, 4}));
+    t.push_back(pool(stem + "2x2_ceil", {1, 18, 9, 7}, a, {1, 18, 5, 4}));
     a = {.kind = kind, .kernel = {3, 2}, .stride = {1, 2}, .pads = {2, 0, 1, 1}};
     t.push_back(pool(stem + "asymmetric_c7", {1, 7, 10, 9}, a));
     a = {.kind = kind, .kernel = {3, 3}, .dilation = {2, 3}, .pads = {1, 1, 1, 1}};
@@ -354,11 +340,9 @@ void add_pool_cases(std::vector<OperatorCase>& t) {
        .stride = {1, 1},
        .pads = {1, 1, 1, 1},
        .count_include_pad = true};
-  for (Layout layout : {kImage, kRows}) {
-    t.push_back(pool("average_count_pads", {1, 48, 8, 7}, a, layout));
-  }
+  t.push_back(pool("average_count_pads", {1, 48, 8, 7}, a));
   a.stride = {2, 2};
-  t.push_back(pool("average_count_pads_ceil", {1, 16, 8, 8}, a, kImage, {1, 16, 5, 5}));
+  t.push_back(pool("average_count_pads_ceil", {1, 16, 8, 8}, a, {1, 16, 5, 5}));
 }
 
 void add_reduce_cases(std::vector<OperatorCase>& t) {
@@ -640,7 +624,7 @@ OperatorCase random_conv(Random& r) {
     x[1] = a.groups * r.pick<int64_t>({1, 4, 6, 16});
     m = a.groups * r.pick<int64_t>({1, 4, 6, 16});
   }
-  return conv("random", x, m, a, random_layout(r));
+  return conv("random", x, m, a);
 }
 
 OperatorCase random_conv_transpose(Random& r) {
@@ -660,8 +644,7 @@ OperatorCase random_conv_transpose(Random& r) {
     a.pads[i] = r.integer(0, reach / 2);
     a.pads[2 + i] = r.integer(0, reach / 2);
   }
-  return conv_transpose("random", x, a.groups * r.pick<int64_t>({1, 8, 16, 20}), a,
-                        random_layout(r));
+  return conv_transpose("random", x, a.groups * r.pick<int64_t>({1, 8, 16, 20}), a);
 }
 
 OperatorCase random_linear(Random& r) {
@@ -704,7 +687,7 @@ OperatorCase random_pool(Random& r) {
     a.pads[i] = r.integer(0, a.dilation[i] == 1 ? reach / 2 : 0);
     a.pads[2 + i] = r.integer(0, a.dilation[i] == 1 ? reach / 2 : 0);
   }
-  return pool("random", x, a, random_layout(r));
+  return pool("random", x, a);
 }
 
 OperatorCase random_reduce(Random& r) {
