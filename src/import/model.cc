@@ -1,0 +1,84 @@
+#include "tandem/model.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "graph/passes/layout.h"
+#include "graph/passes/passes.h"
+#include "import/onnx/importer.h"
+#include "zoo/zoo.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::string_view kZooPrefix = "zoo:";
+
+StatusOr<std::string> read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
+  if (size < 0) return not_found("cannot open " + path + ": " + std::strerror(errno));
+  std::string bytes(static_cast<size_t>(size), '\0');
+  file.seekg(0);
+  if (!file.read(bytes.data(), size)) {
+    return not_found("cannot read " + path + ": " + std::strerror(errno));
+  }
+  return bytes;
+}
+
+StatusOr<Model> build(const onnx::ModelProto& proto, const std::string& label,
+                      const LoadOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(Graph graph, import_onnx(proto, label, options));
+  if (options.optimize) {
+    TANDEM_ASSIGN_OR_RETURN(graph, optimize(graph));
+  }
+  TANDEM_ASSIGN_OR_RETURN(graph, assign_layouts(graph));
+  TANDEM_RETURN_IF_ERROR(graph.validate().with_context(label));
+  return Model(std::make_shared<const Graph>(std::move(graph)));
+}
+
+std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<TensorId>& tensors) {
+  std::vector<TensorSpec> specs;
+  for (TensorId id : tensors) {
+    const Tensor& tensor = graph.tensor(id);
+    specs.push_back({tensor.name, tensor.dims, tensor.type});
+  }
+  return specs;
+}
+
+}  // namespace
+
+StatusOr<Model> Model::load(const std::string& path, const LoadOptions& options) {
+  if (path.starts_with(kZooPrefix)) {
+    TANDEM_ASSIGN_OR_RETURN(const onnx::ModelProto proto,
+                            zoo::build(std::string_view(path).substr(kZooPrefix.size())));
+    return build(proto, path, options);
+  }
+  TANDEM_ASSIGN_OR_RETURN(const std::string bytes, read_file(path));
+  return parse(bytes, path, options);
+}
+
+StatusOr<Model> Model::parse(std::string_view bytes, const std::string& label,
+                             const LoadOptions& options) {
+  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
+    return unsupported(label + ": is larger than the 2 GB that protobuf can read");
+  }
+  onnx::ModelProto proto;
+  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return corrupt(label + ": is no ONNX model, or damaged");
+  }
+  return build(proto, label, options);
+}
+
+Model::Model(std::shared_ptr<const Graph> graph)
+    : graph_(std::move(graph)),
+      inputs_(specs_of(*graph_, graph_->inputs())),
+      outputs_(specs_of(*graph_, graph_->outputs())) {}
+
+const std::string& Model::name() const { return graph_->name; }
+
+}  // namespace tandem

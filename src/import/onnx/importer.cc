@@ -1,0 +1,226 @@
+#include "import/onnx/importer.h"
+
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "import/onnx/assembler.h"
+#include "import/onnx/inputs.h"
+#include "import/onnx/lowerings.h"
+#include "import/onnx/node_order.h"
+#include "import/onnx/proto_tensor.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kFirstOpset = 7;
+constexpr int64_t kLastOpset = 21;
+
+bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+StatusOr<int64_t> read_opset(const onnx::ModelProto& model) {
+  for (const onnx::OperatorSetIdProto& entry : model.opset_import()) {
+    if (!is_standard(entry.domain())) continue;
+    if (entry.version() >= kFirstOpset && entry.version() <= kLastOpset) return entry.version();
+    return unsupported("it uses opset " + std::to_string(entry.version()) + "; Tandem reads " +
+                       std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset));
+  }
+  return corrupt("it does not say which opset it uses: not an ONNX model?");
+}
+
+// Every name of a value, so that names made up on the way differ from all of them.
+std::unordered_set<std::string> value_names(const onnx::GraphProto& graph) {
+  std::unordered_set<std::string> names;
+  for (const auto& input : graph.input()) names.insert(input.name());
+  for (const auto& initializer : graph.initializer()) names.insert(initializer.name());
+  for (const auto& node : graph.node()) names.insert(node.output().begin(), node.output().end());
+  return names;
+}
+
+class Importer {
+ public:
+  Importer(const onnx::ModelProto& model, const std::string& label, const LoadOptions& options)
+      : model_(model),
+        file_(model.graph()),
+        options_(options),
+        assembler_(file_.name().empty() ? label : file_.name(), value_names(file_)) {}
+
+  StatusOr<Graph> run() {
+    TANDEM_ASSIGN_OR_RETURN(opset_, read_opset(model_));
+    TANDEM_RETURN_IF_ERROR(read_initializers());
+    TANDEM_RETURN_IF_ERROR(read_inputs());
+    TANDEM_RETURN_IF_ERROR(lower_nodes());
+    TANDEM_RETURN_IF_ERROR(mark_outputs());
+    return std::move(assembler_).take();
+  }
+
+ private:
+  Status define(const std::string& name, Value value) {
+    if (name.empty()) return corrupt("a tensor or an input has no name");
+    if (values_.emplace(name, std::move(value)).second) return {};
+    return corrupt("the name '" + name + "' is defined twice");
+  }
+
+  Status define_constant(const std::string& name, std::shared_ptr<const HostTensor> tensor) {
+    Value value;
+    value.name = name;
+    value.type = tensor->type;
+    value.dims = tensor->dims;
+    value.constant = std::move(tensor);
+    return define(name, std::move(value));
+  }
+
+  Status read_initializers() {
+    if (file_.sparse_initializer_size() > 0) {
+      return unsupported("it has sparse tensors ('" + file_.sparse_initializer(0).values().name() +
+                         "')");
+    }
+    for (const onnx::TensorProto& proto : file_.initializer()) {
+      TANDEM_ASSIGN_OR_RETURN(HostTensor tensor, to_host_tensor(proto));
+      TANDEM_RETURN_IF_ERROR(
+          define_constant(proto.name(), std::make_shared<const HostTensor>(std::move(tensor))));
+    }
+    return {};
+  }
+
+  // Inputs that have an initializer, or that the caller fixed, are constants.
+  Status read_inputs() {
+    std::unordered_set<std::string> names;
+    std::vector<const onnx::ValueInfoProto*> open;
+    for (const onnx::ValueInfoProto& input : file_.input()) {
+      if (!names.insert(input.name()).second) {
+        return corrupt("two inputs are called '" + input.name() + "'");
+      }
+      const auto constant = options_.constants.find(input.name());
+      if (constant != options_.constants.end()) {
+        values_.erase(input.name());  // an initializer is only the input's default
+        TANDEM_RETURN_IF_ERROR(define_constant(input.name(), constant->second));
+      } else if (!values_.contains(input.name())) {
+        open.push_back(&input);
+      }
+    }
+    for (const auto& [name, tensor] : options_.constants) {
+      if (!names.contains(name)) return not_found("there is no input '" + name + "' to fix");
+    }
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<InputSpec> specs,
+                            resolve_inputs(open, options_.shapes));
+    for (const InputSpec& spec : specs) {
+      if (spec.onnx_type != onnx::TensorProto::FLOAT &&
+          spec.onnx_type != onnx::TensorProto::INT64) {
+        return unsupported("input '" + spec.name + "' is " + type_name(spec.onnx_type) +
+                           "; Tandem takes float32 and int64");
+      }
+      const DataType type =
+          spec.onnx_type == onnx::TensorProto::FLOAT ? DataType::kFloat32 : DataType::kInt64;
+      TANDEM_RETURN_IF_ERROR(define(spec.name, assembler_.add_input(spec.name, type, spec.dims)));
+    }
+    return {};
+  }
+
+  Status lower_nodes() {
+    std::unordered_set<std::string> known;
+    for (const auto& [name, value] : values_) known.insert(name);
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<const onnx::NodeProto*> order,
+                            order_nodes(file_, known));
+    for (const auto& output : file_.output()) read_.insert(output.name());
+    for (const onnx::NodeProto* proto : order) {
+      read_.insert(proto->input().begin(), proto->input().end());
+    }
+    read_.erase("");
+    for (const onnx::NodeProto* proto : order) {
+      const Status status = lower(*proto);
+      if (status.code() == StatusCode::kUnsupported) {
+        unsupported_.push_back(describe(*proto) + ": " + status.message());
+      } else if (!status.ok()) {
+        return status.with_context("node '" + node_name(*proto) + "' (" + proto->op_type() + ")");
+      }
+    }
+    if (unsupported_.empty()) return {};
+    std::string text = std::to_string(unsupported_.size()) +
+                       (unsupported_.size() == 1 ? " node is" : " nodes are") + " not supported:";
+    for (const std::string& line : unsupported_) text += "\n  " + line;
+    return unsupported(text);
+  }
+
+  // kUnsupported for nodes to be listed. Behind one of these values are missing: the nodes there
+  // are only looked up.
+  Status lower(const onnx::NodeProto& proto) {
+    if (!is_standard(proto.domain())) {
+      return unsupported("Tandem knows no operators of the domain " + proto.domain());
+    }
+    const Lowering* lowering = find_lowering(proto.op_type());
+    if (!lowering) return unsupported("Tandem has no such operator");
+    std::vector<std::optional<Value>> inputs;
+    for (const std::string& input : proto.input()) {
+      const auto value = values_.find(input);
+      if (!input.empty() && value == values_.end()) return {};
+      inputs.push_back(input.empty() ? std::nullopt : std::optional(value->second));
+    }
+    for (int i = 0; i < lowering->required_inputs; ++i) {
+      if (static_cast<size_t>(i) >= inputs.size() || !inputs[i]) {
+        return corrupt("its input number " + std::to_string(i + 1) + " is missing");
+      }
+    }
+    std::vector<bool> wanted;
+    for (const std::string& output : proto.output()) wanted.push_back(read_.contains(output));
+    Node node(proto, opset_, std::move(inputs), std::move(wanted), &assembler_);
+    const Status status = lowering->lower(node);
+    TANDEM_RETURN_IF_ERROR(node.status());
+    TANDEM_RETURN_IF_ERROR(status);
+    for (int i = 0; i < proto.output_size(); ++i) {
+      const std::string& name = proto.output(i);
+      if (!node.wants(i)) continue;
+      if (!node.results()[i]) return unsupported("its output '" + name + "'");
+      TANDEM_RETURN_IF_ERROR(define(name, assembler_.name_value(name, *node.results()[i])));
+    }
+    return {};
+  }
+
+  // "'detect' (NonMaxSuppression, opset 11) of [1, 8400, 4], [1, 80, 8400]".
+  std::string describe(const onnx::NodeProto& proto) const {
+    std::string text = "'" + node_name(proto) + "' (" +
+                       (is_standard(proto.domain()) ? "" : proto.domain() + ".") + proto.op_type() +
+                       ", opset " + std::to_string(opset_) + ")";
+    const char* separator = " of ";
+    for (const std::string& input : proto.input()) {
+      if (input.empty()) continue;
+      const auto value = values_.find(input);
+      text += separator + (value == values_.end() ? "?" : to_string(value->second.dims));
+      separator = ", ";
+    }
+    return text;
+  }
+
+  Status mark_outputs() {
+    if (file_.output_size() == 0) return corrupt("it has no outputs");
+    for (const onnx::ValueInfoProto& output : file_.output()) {
+      const auto value = values_.find(output.name());
+      if (value == values_.end()) return corrupt("output '" + output.name() + "' is not defined");
+      TANDEM_RETURN_IF_ERROR(assembler_.mark_output(output.name(), value->second)
+                                 .with_context("output '" + output.name() + "'"));
+    }
+    return {};
+  }
+
+  const onnx::ModelProto& model_;
+  const onnx::GraphProto& file_;
+  const LoadOptions& options_;
+  int64_t opset_ = 0;
+  Assembler assembler_;
+  std::unordered_map<std::string, Value> values_;
+  std::unordered_set<std::string> read_;  // names that a node reads, or that are outputs
+  std::vector<std::string> unsupported_;
+};
+
+}  // namespace
+
+StatusOr<Graph> import_onnx(const onnx::ModelProto& model, const std::string& label,
+                            const LoadOptions& options) {
+  StatusOr<Graph> graph = Importer(model, label, options).run();
+  if (graph.ok()) return graph;
+  return graph.status().with_context(label);
+}
+
+}  // namespace tandem

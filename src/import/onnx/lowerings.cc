@@ -1,0 +1,29 @@
+#include "import/onnx/lowerings.h"
+
+#include <unordered_map>
+
+namespace tandem {
+namespace {
+
+using Table = std::unordered_map<std::string_view, const Lowering*>;
+
+Table make_table() {
+  Table table;
+  for (const std::span<const Lowering> family :
+       {constant_lowerings(), convolution_lowerings(), elementwise_lowerings(), matmul_lowerings(),
+        movement_lowerings(), normalization_lowerings(), pool_lowerings(), reduction_lowerings(),
+        resize_lowerings()}) {
+    for (const Lowering& lowering : family) table.emplace(lowering.op_type, &lowering);
+  }
+  return table;
+}
+
+}  // namespace
+
+const Lowering* find_lowering(std::string_view op_type) {
+  static const Table table = make_table();
+  const auto found = table.find(op_type);
+  return found == table.end() ? nullptr : found->second;
+}
+
+}  // namespace tandem

@@ -1,0 +1,29 @@
+// Tensors as ONNX files hold them.
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <string>
+
+#include "tandem/status.h"
+#include "tandem/tensor.h"
+
+namespace tandem {
+
+// "float32", "uint8", ..., or "type 42".
+std::string type_name(int onnx_type);
+
+// What Tandem makes of a constant's type: int32 and bool become int64, double becomes float32.
+// Anything else is kUnsupported.
+StatusOr<DataType> constant_type(int onnx_type);
+
+// Extents that are not negative and whose product is small enough to compute with; else kCorrupt.
+Status check_dims(const Dims& dims);
+// The same for constants that a few bytes of a file can ask for (ConstantOfShape, Expand, Pad,
+// ...): they must not exhaust memory either; kUnsupported if they might.
+Status check_computed_dims(const Dims& dims);
+
+// kCorrupt where the data does not match the extents, kUnsupported for types and external data.
+StatusOr<HostTensor> to_host_tensor(const onnx::TensorProto& proto);
+
+}  // namespace tandem
