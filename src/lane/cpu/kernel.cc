@@ -41,6 +41,19 @@ void Resources::reserve_scratch(size_t bytes) {
   scratch_bytes_ = bytes;
 }
 
+Status check_channels_contiguous(const Problem& p) {
+  const auto contiguous = [](const TensorView& view) {
+    return view.dims[1] == 1 || view.strides[1] == 1;
+  };
+  bool all = contiguous(p.output);
+  for (size_t i = 0; i < p.inputs.size(); ++i) {
+    all = all && (is_packed_input(*p.op, static_cast<int>(i)) || contiguous(p.inputs[i]));
+  }
+  return all ? Status()
+             : unsupported(p.op->name + ": channels are not contiguous in memory; give its tensors " +
+                           "the channels-last order");
+}
+
 void Implementation::describe(const Problem& problem, ImplementationInfo& info) const {
   info.computed_flops = work_of(*problem.graph, problem.slice).flops;
   info.work_groups = problem.threads;

@@ -90,6 +90,9 @@ T* at(const TensorView& view, const Region& region) {
   return p;
 }
 
+// kUnsupported unless the channels of every activation of an image operator are contiguous.
+Status check_channels_contiguous(const Problem& problem);
+
 // The kernel that calls `f`, which returns a Status.
 template <typename F>
 std::unique_ptr<Kernel> make_kernel(F f) {

@@ -129,17 +129,6 @@ TEST_P(Conv, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(, Conv, testing::ValuesIn(conv_cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-TEST(ConvFromRows, RowMajorInput) {
-  // An image as the caller gives it: N,C,H,W with W innermost.
-  Case c;
-  ConvAttributes a = conv({3, 3}, {2, 2}, {1, 1, 1, 1});
-  c.input({1, 3, 15, 17}, {Order::kRowMajor, false}).constant({32, 3, 3, 3}).op(a, {}, Case::kChannelsLast);
-  EXPECT_TRUE(check(c, all()).contains("loops_tiled_gemm"));
-  Case many;
-  many.input({1, 20, 8, 8}, Case::kRows).constant({16, 20, 3, 3}).op(a, {}, Case::kChannelsLast);
-  EXPECT_TRUE(check(many, all()).contains("loops_tiled_gemm"));
-}
-
 TEST(ConvTranspose, MatchesReference) {
   struct Shape {
     Dims x, w;

@@ -38,12 +38,29 @@ struct Run {
   float low, high;
 };
 
+// The epilogue of one vector. By reference: passing vectors by value would depend on the instruction
+// set.
+template <int kWidth>
+TANDEM_INLINE void store(const Run& r, int64_t pixel, int64_t c,
+                         const typename VectorOf<kWidth>::Type& sum) {
+  using Vector = typename VectorOf<kWidth>::Type;
+  Vector v = sum;
+  if (r.residual != nullptr) {
+    v += *reinterpret_cast<const Vector*>(r.residual + pixel * r.residual_stride + c);
+  }
+  v = v < r.low ? Vector{} + r.low : v;
+  v = v > r.high ? Vector{} + r.high : v;
+  *reinterpret_cast<Vector*>(r.output + pixel * r.output_stride + c) = v;
+}
+
+// Vectors of channels computed together where a pixel is alone: one sum would wait for itself.
+constexpr int kVectors = 4;
+
 // kTaps, kStep: width of the window and stride where known at compile time (with dilation one), so
 // that inputs under several taps are loaded once; else 0.
 template <int kWidth, int kCount, int kTaps, int kStep>
 TANDEM_INLINE void pixels(const Run& r, int64_t pixel, int64_t c) {
   using Vector = typename VectorOf<kWidth>::Type;
-  // By reference: returning a vector by value would depend on the instruction set.
   const auto load = [](const float* p) TANDEM_LAMBDA_INLINE -> const Vector& {
     return *reinterpret_cast<const Vector*>(p);
   };
@@ -72,18 +89,44 @@ TANDEM_INLINE void pixels(const Run& r, int64_t pixel, int64_t c) {
     }
   }
 #pragma GCC unroll 8
-  for (int p = 0; p < kCount; ++p) {
-    Vector v = sum[p];
-    if (r.residual != nullptr) v += load(r.residual + (pixel + p) * r.residual_stride + c);
-    v = v < r.low ? Vector{} + r.low : v;
-    v = v > r.high ? Vector{} + r.high : v;
-    *reinterpret_cast<Vector*>(r.output + (pixel + p) * r.output_stride + c) = v;
+  for (int p = 0; p < kCount; ++p) store<kWidth>(r, pixel + p, c, sum[p]);
+}
+
+// One pixel, kVectors vectors of channels.
+template <int kWidth>
+TANDEM_INLINE void single_pixel(const Run& r, int64_t pixel, int64_t c) {
+  using Vector = typename VectorOf<kWidth>::Type;
+  const auto load = [](const float* p) TANDEM_LAMBDA_INLINE -> const Vector& {
+    return *reinterpret_cast<const Vector*>(p);
+  };
+  Vector sum[kVectors];
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) sum[v] = load(r.bias + c + v * kWidth);
+  const float* input = r.input + pixel * r.step + c;
+  const float* weights = r.weights + c;
+  for (int64_t y = 0; y < r.rows; ++y, input += r.row_stride, weights += r.weight_row) {
+    for (int64_t t = 0; t < r.taps; ++t) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        sum[v] += load(weights + t * r.weight_tap + v * kWidth) *
+                  load(input + t * r.pixel_stride + v * kWidth);
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    store<kWidth>(r, pixel, c + v * kWidth, sum[v]);
   }
 }
 
 template <int kWidth, int kCount, int kTaps, int kStep>
 TANDEM_INLINE void channels(const Run& r, int64_t pixel, int64_t count) {
   int64_t c = 0;
+  if constexpr (kCount == 1) {
+    for (; c + kVectors * kWidth <= count; c += kVectors * kWidth) {
+      single_pixel<kWidth>(r, pixel, c);
+    }
+  }
   for (; c + kWidth <= count; c += kWidth) pixels<kWidth, kCount, kTaps, kStep>(r, pixel, c);
   for (; c + 4 <= count; c += 4) pixels<4, kCount, 0, 0>(r, pixel, c);
   for (; c < count; ++c) pixels<1, kCount, 0, 0>(r, pixel, c);
@@ -148,6 +191,15 @@ Range taps_inside(int64_t position, int64_t taps, int64_t dilation, int64_t exte
   return {std::min(begin, taps), std::clamp<int64_t>(end, std::min(begin, taps), taps)};
 }
 
+// Neighbouring output columns that have the same taps inside the image.
+struct Columns {
+  Range outputs, taps;
+};
+
+// Bytes of input rows under a window that should stay in a first-level cache while the window moves
+// down: channels are cut into blocks accordingly.
+constexpr int64_t kCachedBytes = 24 * 1024;
+
 struct Depthwise {
   ConvAttributes a;
   TensorView x, y;
@@ -155,6 +207,16 @@ struct Depthwise {
   TensorView residual;
   Region region;
   int64_t padded_channels = 0;  // per tap of the weights
+  std::vector<Columns> columns;
+
+  void find_columns() {
+    for (int64_t ow = region[3].begin; ow < region[3].end; ++ow) {
+      const Range taps = taps_inside(ow * a.stride[1] - a.pads[1], a.kernel[1], a.dilation[1],
+                                     x.dims[3]);
+      if (columns.empty() || columns.back().taps != taps) columns.push_back({{ow, ow}, taps});
+      columns.back().outputs.end = ow + 1;
+    }
+  }
 
   Shape shape() const {
     if (a.dilation[1] != 1) return Shape::kAny;
@@ -165,54 +227,49 @@ struct Depthwise {
     return Shape::kAny;
   }
 
-  void row(const float* packed, int64_t n, int64_t oh) const {
+  int64_t channel_block() const {
+    constexpr int64_t kUnit = kVectors * kLineFloats;
+    const int64_t per_channel = a.kernel[0] * x.dims[3] * static_cast<int64_t>(sizeof(float));
+    return std::max(kUnit, kCachedBytes / per_channel / kUnit * kUnit);
+  }
+
+  // Row oh of image n, the given channels.
+  void row(const float* packed, int64_t n, int64_t oh, Range channels) const {
     static const RunFunction run_function = choose();
-    const int64_t channel = region[1].begin;
     const int64_t position_y = oh * a.stride[0] - a.pads[0];
     const Range rows = taps_inside(position_y, a.kernel[0], a.dilation[0], x.dims[2]);
     const Clamp clamp = as_clamp(a.activation);
-
-    Run common;
-    common.row_stride = a.dilation[0] * x.strides[2];
-    common.pixel_stride = a.dilation[1] * x.strides[3];
-    common.step = a.stride[1] * x.strides[3];
-    common.weight_tap = padded_channels;
-    common.weight_row = a.kernel[1] * padded_channels;
-    common.rows = rows.size();
-    common.bias = packed + a.kernel[0] * common.weight_row + channel;
-    common.output_stride = y.strides[3];
-    common.residual_stride = has_residual ? residual.strides[3] : 0;
-    common.low = clamp.low;
-    common.high = clamp.high;
-
-    const auto taps_at = [&](int64_t ow) {
-      return taps_inside(ow * a.stride[1] - a.pads[1], a.kernel[1], a.dilation[1], x.dims[3]);
+    const auto pixel = [&](const TensorView& view, int64_t h, int64_t w) {
+      return view.as<float>() + n * view.strides[0] + channels.begin + h * view.strides[2] +
+             w * view.strides[3];
     };
-    for (int64_t ow = region[3].begin; ow < region[3].end;) {
-      const Range taps = taps_at(ow);
-      int64_t end = ow + 1;
-      while (end < region[3].end && taps_at(end) == taps) ++end;
-      Run r = common;
-      const int64_t in_y = position_y + rows.begin * a.dilation[0];
-      const int64_t in_x = ow * a.stride[1] - a.pads[1] + taps.begin * a.dilation[1];
-      r.input = x.as<float>() + n * x.strides[0] + channel + in_y * x.strides[2] +
-                in_x * x.strides[3];
-      r.weights = packed + rows.begin * common.weight_row + taps.begin * common.weight_tap + channel;
-      r.taps = taps.size();
-      r.output = y.as<float>() + n * y.strides[0] + channel + oh * y.strides[2] + ow * y.strides[3];
-      r.residual = has_residual ? residual.as<float>() + n * residual.strides[0] + channel +
-                                      oh * residual.strides[2] + ow * residual.strides[3]
-                                : nullptr;
-      const bool all_taps = taps.size() == a.kernel[1];
-      run_function(all_taps ? shape() : Shape::kAny, r, end - ow, region[1].size());
-      ow = end;
+
+    Run r;
+    r.row_stride = a.dilation[0] * x.strides[2];
+    r.pixel_stride = a.dilation[1] * x.strides[3];
+    r.step = a.stride[1] * x.strides[3];
+    r.weight_tap = padded_channels;
+    r.weight_row = a.kernel[1] * padded_channels;
+    r.rows = rows.size();
+    r.bias = packed + a.kernel[0] * r.weight_row + channels.begin;
+    r.output_stride = y.strides[3];
+    r.residual_stride = has_residual ? residual.strides[3] : 0;
+    r.low = clamp.low;
+    r.high = clamp.high;
+    for (const Columns& c : columns) {
+      const int64_t ow = c.outputs.begin;
+      r.input = pixel(x, position_y + rows.begin * a.dilation[0],
+                      ow * a.stride[1] - a.pads[1] + c.taps.begin * a.dilation[1]);
+      r.weights = packed + rows.begin * r.weight_row + c.taps.begin * r.weight_tap + channels.begin;
+      r.taps = c.taps.size();
+      r.output = pixel(y, oh, ow);
+      r.residual = has_residual ? pixel(residual, oh, ow) : nullptr;
+      const bool all_taps = c.taps.size() == a.kernel[1];
+      run_function(all_taps ? shape() : Shape::kAny, r, c.outputs.size(), channels.size());
     }
-    if (!clamp.exact) {
-      for (int64_t ow = region[3].begin; ow < region[3].end; ++ow) {
-        float* pixel = y.as<float>() + n * y.strides[0] + channel + oh * y.strides[2] +
-                       ow * y.strides[3];
-        apply(a.activation, pixel, pixel, region[1].size());
-      }
+    if (clamp.exact) return;
+    for (int64_t ow = region[3].begin; ow < region[3].end; ++ow) {
+      apply(a.activation, pixel(y, oh, ow), pixel(y, oh, ow), channels.size());
     }
   }
 };
@@ -227,11 +284,7 @@ class DepthwiseLoops : public Implementation {
     if (a.groups != p.inputs[0].dims[1] || a.groups != p.output.dims[1]) {
       return unsupported(p.op->name + ": not a depthwise convolution");
     }
-    const bool contiguous = p.inputs[0].strides[1] == 1 && p.output.strides[1] == 1 &&
-                            (!a.has_residual || p.inputs.back().strides[1] == 1);
-    return contiguous ? Status()
-                      : unsupported(p.op->name + ": channels are not contiguous in memory; give " +
-                                    "its tensors the channels-last order");
+    return check_channels_contiguous(p);
   }
 
   StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p,
@@ -244,6 +297,7 @@ class DepthwiseLoops : public Implementation {
     if (d.has_residual) d.residual = p.inputs.back();
     d.region = p.region;
     d.padded_channels = (d.a.groups + kLineFloats - 1) / kLineFloats * kLineFloats;
+    d.find_columns();
     const int64_t taps = d.a.kernel[0] * d.a.kernel[1];
     // [tap][channel], then the bias.
     const auto packed = resources.packed(
@@ -256,12 +310,15 @@ class DepthwiseLoops : public Implementation {
             if (d.a.has_bias) to[taps * d.padded_channels + c] = p.inputs[2].as<float>()[c];
           }
         });
-    return make_kernel([d, packed, threads = p.threads] {
+    return make_kernel([d, packed, block = d.channel_block(), threads = p.threads] {
       const Range n = d.region[0], h = d.region[2];
       parallel(threads, [&](int index, int parts) {
         const Part part = part_of(n.size() * h.size(), index, parts);
-        for (int64_t i = part.begin; i < part.end; ++i) {
-          d.row(packed.get(), n.begin + i / h.size(), h.begin + i % h.size());
+        for (int64_t c = d.region[1].begin; c < d.region[1].end; c += block) {
+          const Range channels{c, std::min(c + block, d.region[1].end)};
+          for (int64_t i = part.begin; i < part.end; ++i) {
+            d.row(packed.get(), n.begin + i / h.size(), h.begin + i % h.size(), channels);
+          }
         }
       });
       return Status();

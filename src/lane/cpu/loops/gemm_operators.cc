@@ -38,7 +38,7 @@ void stage_row(const Staging& s, const float* from, float* to) {
   std::fill(to + end * channels, to + s.size[2] * channels, 0.0f);
   for (int64_t w = begin; w < end; ++w) {
     const float* pixel = from + (s.origin[1] + w) * s.strides[3];
-    for (int64_t c = 0; c < channels; ++c) to[w * channels + c] = pixel[c * s.strides[1]];
+    for (int64_t c = 0; c < channels; ++c) to[w * channels + c] = pixel[c];
   }
 }
 
@@ -177,7 +177,7 @@ GemmPlan plan_conv(const Problem& p) {
   const bool merge_row = a.groups == 1 && a.dilation[1] == 1 && x.dims[1] < kFewChannels &&
                          a.kernel[1] > 1;
   Staging& staging = plan.staging;
-  staging.used = x.strides[1] != 1 || merge_row;
+  staging.used = merge_row;
   if (staging.used) {
     staging.from = x.as<float>() + r[0].begin * x.strides[0];
     staging.strides = x.strides;
@@ -465,11 +465,7 @@ class TiledGemm : public Implementation {
     } else if (kind != OperatorKind::kConvTranspose) {
       return unsupported(std::string("tiled_gemm does not do ") + to_string(kind));
     }
-    const bool input_fits = kind == OperatorKind::kConv ||
-                            is_contiguous_along(p.inputs[0], kind == OperatorKind::kLinear
-                                                                 ? p.inputs[0].dims.size() - 1
-                                                                 : channel_dim);
-    if (!input_fits || !is_contiguous_along(p.output, channel_dim) ||
+    if (!is_contiguous_along(p.inputs[0], channel_dim) || !is_contiguous_along(p.output, channel_dim) ||
         (has_residual && !is_contiguous_along(p.inputs.back(), channel_dim))) {
       return unsupported(p.op->name + ": channels are not contiguous in memory; give its tensors " +
                          "the channels-last order");

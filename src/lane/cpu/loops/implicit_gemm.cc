@@ -7,6 +7,7 @@
 #include "lane/cpu/kernel.h"
 #include "lane/cpu/loops/elementwise.h"
 #include "lane/cpu/loops/tile_gemm.h"
+#include "lane/cpu/multiversion.h"
 
 namespace tandem::cpu {
 namespace {
@@ -38,7 +39,7 @@ struct Cursor {
 // A run of a depth block within one tap.
 struct Segment {
   Tap tap;
-  int64_t channel;
+  int64_t offset;  // in the input, from the channels under tap (0, 0)
   int64_t count;
 };
 
@@ -48,56 +49,84 @@ std::vector<Segment> segments_of(const ImplicitGemm& g, int64_t begin, int64_t e
     const int64_t tap = k / g.channels;
     const int64_t channel = k % g.channels;
     const int64_t count = std::min(g.channels - channel, end - k);
-    segments.push_back({g.taps[tap], channel, count});
+    const Tap& t = g.taps[tap];
+    segments.push_back(
+        {t, t.y * g.input_strides[1] + t.x * g.input_strides[2] + channel, count});
     k += count;
   }
   return segments;
 }
 
-// Copies whole groups of 16 floats; those behind `count` are overwritten by the next segment or lie
-// in the padding of a packed row.
-void copy_with_slack(float* to, const float* from, int64_t count) {
-  for (int64_t i = 0; i < count; i += 16) std::memcpy(to + i, from + i, 16 * sizeof(float));
+// Short copies are frequent here (a few channels), and a call of memcpy each would cost as much as the
+// copying.
+TANDEM_INLINE void copy_floats(float* to, const float* from, int64_t count) {
+  constexpr int64_t kGroup = 16;
+  if (count < kGroup) {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+    return;
+  }
+  int64_t i = 0;
+  for (; i + kGroup <= count; i += kGroup) {
+    std::memcpy(to + i, from + i, kGroup * sizeof(float));
+  }
+  // The rest, and some of the last group once more.
+  if (i < count) std::memcpy(to + count - kGroup, from + count - kGroup, kGroup * sizeof(float));
 }
 
-void pack_rows(const ImplicitGemm& g, const float* input, const std::vector<Segment>& segments,
-               int64_t first, int64_t rows, float* packed) {
+TANDEM_MULTIVERSION void pack_rows(const ImplicitGemm& g, const float* input,
+                                   const std::vector<Segment>& segments, int64_t first,
+                                   int64_t rows, float* packed) {
   Cursor cursor(g, first);
   for (int64_t m = 0; m < rows; ++m, cursor.next(g), packed += kPackedStride) {
     const int64_t y = g.origin[0] + g.step[0] * cursor.h;
     const int64_t x = g.origin[1] + g.step[1] * cursor.w;
-    const float* image = input + g.channel_offset + cursor.n * g.input_strides[0];
+    const float* pixel = input + g.channel_offset + cursor.n * g.input_strides[0] +
+                         y * g.input_strides[1] + x * g.input_strides[2];
     float* to = packed;
     for (const Segment& s : segments) {
       const int64_t in_y = y + s.tap.y, in_x = x + s.tap.x;
-      const bool inside = in_y >= 0 && in_y < g.input_size[0] && in_x >= 0 && in_x < g.input_size[1];
-      if (!inside) {
-        std::memset(to, 0, s.count * sizeof(float));
-      } else {
-        const float* from =
-            image + in_y * g.input_strides[1] + in_x * g.input_strides[2] + s.channel;
-        if (g.input_has_slack) {
-          copy_with_slack(to, from, s.count);
-        } else {
-          std::memcpy(to, from, s.count * sizeof(float));
+      if (g.input_has_slack) {
+        // Never outside. Whole groups of 16 floats: those behind the end are overwritten by the next
+        // segment, or lie in the padding of the packed row.
+        for (int64_t i = 0; i < s.count; i += 16) {
+          std::memcpy(to + i, pixel + s.offset + i, 16 * sizeof(float));
         }
+      } else if (in_y >= 0 && in_y < g.input_size[0] && in_x >= 0 && in_x < g.input_size[1]) {
+        copy_floats(to, pixel + s.offset, s.count);
+      } else {
+        std::memset(to, 0, s.count * sizeof(float));
       }
       to += s.count;
     }
   }
 }
 
+// Where the rows of a block begin in the output and in the residual.
+struct RowOffsets {
+  int64_t output[kRowBlock];
+  int64_t residual[kRowBlock];
+
+  RowOffsets(const ImplicitGemm& g, int64_t first, int64_t rows) {
+    Cursor cursor(g, first);
+    for (int64_t m = 0; m < rows; ++m, cursor.next(g)) {
+      output[m] = cursor.offset(g.output_strides);
+      residual[m] = cursor.offset(g.residual_strides);
+    }
+  }
+};
+
 // One tile of one depth block.
 struct TileJob {
-  int64_t offsets[kMaxTileRows];
-  int64_t residual_offsets[kMaxTileRows];
+  const int64_t* offsets = nullptr;
+  const int64_t* residual_offsets = nullptr;
   int rows = 0;
   bool first = false, last = false;  // of the depth
 };
 
 // Computes the columns [column, column + panels * kPanel) of the rows in `job`, as far as they lie
 // within the slice.
-void run_tile(const ImplicitGemm& g, const TileGemm& kernel, const Clamp& clamp, TileJob& job,
+void run_tile(const ImplicitGemm& g, const TileGemm& kernel, const Clamp& clamp,
+              const TileJob& job,
               Tile tile, int64_t column, int panels) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   tile.bias = job.first ? g.bias + column : nullptr;
@@ -162,6 +191,7 @@ void run_part(const ImplicitGemm& g, const float* input, Part row_range, Part pa
     const Part block = part_of(rows, rb, row_blocks, kernel.max_rows);
     const int64_t block_rows = block.end - block.begin;
     if (block_rows == 0) continue;
+    const RowOffsets offsets(g, row_range.begin + block.begin, block_rows);
     const int64_t tiles = ceil_div(block_rows, kernel.max_rows);
     const int step = kernel.panels(ceil_div(block_rows, tiles));
     for (int64_t db = 0; db < depth_blocks; ++db) {
@@ -170,17 +200,14 @@ void run_part(const ImplicitGemm& g, const float* input, Part row_range, Part pa
                 packed);
       for (int64_t panel = panel_range.begin; panel < panel_range.end; panel += step) {
         const int panels = std::min<int64_t>(step, panel_range.end - panel);
-        Cursor cursor(g, row_range.begin + block.begin);
         for (int64_t t = 0; t < tiles; ++t) {
           const Part tile_rows = part_of(block_rows, t, tiles);
           TileJob job;
           job.rows = tile_rows.end - tile_rows.begin;
           job.first = db == 0;
           job.last = db + 1 == depth_blocks;
-          for (int m = 0; m < job.rows; ++m, cursor.next(g)) {
-            job.offsets[m] = cursor.offset(g.output_strides);
-            job.residual_offsets[m] = cursor.offset(g.residual_strides);
-          }
+          job.offsets = offsets.output + tile_rows.begin;
+          job.residual_offsets = offsets.residual + tile_rows.begin;
           Tile tile;
           tile.depth = k.end - k.begin;
           tile.a = packed + tile_rows.begin * kPackedStride;

@@ -27,7 +27,7 @@ struct ImplicitGemm {
   int64_t step[2] = {1, 1};
   std::vector<Tap> taps;
   int64_t channels = 0;
-  // True: up to 15 floats behind the channels of a tap may be read.
+  // True: no tap is ever outside, and up to 15 floats behind the channels of a tap may be read.
   bool input_has_slack = false;
 
   int64_t grid[3] = {1, 1, 1};

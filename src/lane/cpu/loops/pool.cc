@@ -1,7 +1,5 @@
 // Max and average pooling, global pooling included.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "lane/cpu/loops/loops.h"
@@ -53,23 +51,12 @@ struct Pool {
     const int64_t inside = static_cast<int64_t>(taps.size());
     const bool max = a.kind == PoolAttributes::Kind::kMax;
     const float factor = max || inside == 0 ? 1.0f : 1.0f / divisor(oh, ow, inside);
-    float* to = y.as<float>() + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3];
-    if (x.strides[1] == 1 && y.strides[1] == 1) {
-      to += channels.begin;
-      if (max) {
-        max_of_rows(taps.data(), inside, channels.begin, to, channels.size());
-      } else {
-        sum_of_rows(taps.data(), inside, channels.begin, factor, to, channels.size());
-      }
-      return;
-    }
-    for (int64_t c = channels.begin; c < channels.end; ++c) {
-      float value = max ? -std::numeric_limits<float>::infinity() : 0.0f;
-      for (const float* tap : taps) {
-        const float v = tap[c * x.strides[1]];
-        value = max ? std::fmax(value, v) : value + v;
-      }
-      to[c * y.strides[1]] = value * factor;
+    float* to = y.as<float>() + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3] +
+                channels.begin;
+    if (max) {
+      max_of_rows(taps.data(), inside, channels.begin, to, channels.size());
+    } else {
+      sum_of_rows(taps.data(), inside, channels.begin, factor, to, channels.size());
     }
   }
 };
@@ -79,8 +66,10 @@ class PoolLoops : public Implementation {
   const char* name() const override { return "loops_pool"; }
 
   Status supports(const Problem& p) const override {
-    if (p.op->kind() == OperatorKind::kPool) return {};
-    return unsupported(std::string("pooling loops do not do ") + to_string(p.op->kind()));
+    if (p.op->kind() != OperatorKind::kPool) {
+      return unsupported(std::string("pooling loops do not do ") + to_string(p.op->kind()));
+    }
+    return check_channels_contiguous(p);
   }
 
   StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p, Resources&) const override {

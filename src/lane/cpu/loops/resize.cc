@@ -13,8 +13,10 @@ class ResizeLoops : public Implementation {
   const char* name() const override { return "loops_resize"; }
 
   Status supports(const Problem& p) const override {
-    if (p.op->kind() == OperatorKind::kResize) return {};
-    return unsupported(std::string("resize loops do not do ") + to_string(p.op->kind()));
+    if (p.op->kind() != OperatorKind::kResize) {
+      return unsupported(std::string("resize loops do not do ") + to_string(p.op->kind()));
+    }
+    return check_channels_contiguous(p);
   }
 
   StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p, Resources&) const override {
@@ -28,14 +30,13 @@ class ResizeLoops : public Implementation {
     }
     return make_kernel([ys = std::move(taps[0]), xs = std::move(taps[1]), x = p.inputs[0],
                         y = p.output, r, threads = p.threads] {
-      const bool contiguous = x.strides[1] == 1 && y.strides[1] == 1;
       const int64_t rows = r[0].size() * r[2].size();
       parallel(threads, [&](int index, int parts) {
         const Part part = part_of(rows, index, parts);
         for (int64_t i = part.begin; i < part.end; ++i) {
           const int64_t n = r[0].begin + i / r[2].size(), row = i % r[2].size();
-          const float* image = x.as<float>() + n * x.strides[0] + r[1].begin * x.strides[1];
-          float* to = y.as<float>() + n * y.strides[0] + r[1].begin * y.strides[1] +
+          const float* image = x.as<float>() + n * x.strides[0] + r[1].begin;
+          float* to = y.as<float>() + n * y.strides[0] + r[1].begin +
                       (r[2].begin + row) * y.strides[2] + r[3].begin * y.strides[3];
           for (const ResizeTaps& tx : xs) {
             const ResizeTaps& ty = ys[row];
@@ -48,15 +49,7 @@ class ResizeLoops : public Implementation {
                 weights[count] = static_cast<float>(ty.weight[v] * tx.weight[u]);
               }
             }
-            if (contiguous) {
-              weighted_sum_of_rows(pixels, weights, count, to, r[1].size());
-            } else {
-              for (int64_t c = 0; c < r[1].size(); ++c) {
-                float sum = 0;
-                for (int k = 0; k < count; ++k) sum += weights[k] * pixels[k][c * x.strides[1]];
-                to[c * y.strides[1]] = sum;
-              }
-            }
+            weighted_sum_of_rows(pixels, weights, count, to, r[1].size());
             to += y.strides[3];
           }
         }
