@@ -84,6 +84,7 @@ struct Contender {
   std::unique_ptr<Session> session;
   std::vector<double> milliseconds;       // of inferences
   std::vector<double> call_milliseconds;  // of run(), copies of inputs and outputs included
+  std::vector<HostTensor> outputs;        // of the last run
 };
 
 StatusOr<Contender> prepare(const std::string& strategy, const Model& model,
@@ -105,14 +106,14 @@ StatusOr<Contender> prepare(const std::string& strategy, const Model& model,
 // Runs all contenders in turn, so that whatever disturbs the machine disturbs all alike; each round
 // starts with the next one.
 Status measure(std::vector<Contender>& contenders, const Flags& flags,
-               const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs) {
+               const std::vector<HostTensor>& inputs) {
   Progress progress("running", flags.warmup + flags.runs);
   for (int round = 0; round < flags.warmup + flags.runs; ++round, progress.step()) {
     for (size_t i = 0; i < contenders.size(); ++i) {
       Contender& contender = contenders[(round + i) % contenders.size()];
       const Clock::time_point begin = Clock::now();
-      TANDEM_RETURN_IF_ERROR(
-          contender.session->run(inputs, outputs).with_context("strategy " + contender.strategy));
+      TANDEM_RETURN_IF_ERROR(contender.session->run(inputs, &contender.outputs)
+                                 .with_context("strategy " + contender.strategy));
       const double call_us = microseconds(Clock::now() - begin);
       if (round < flags.warmup) continue;
       contender.milliseconds.push_back(contender.session->last_run_us() / 1000);
@@ -273,8 +274,7 @@ Status run(const Flags& flags) {
     TANDEM_ASSIGN_OR_RETURN(Contender contender, prepare(name, model, platform, flags));
     contenders.push_back(std::move(contender));
   }
-  std::vector<HostTensor> outputs;
-  TANDEM_RETURN_IF_ERROR(measure(contenders, flags, inputs, &outputs));
+  TANDEM_RETURN_IF_ERROR(measure(contenders, flags, inputs));
 
   nlohmann::json verifications;
   Status diverged;
@@ -293,7 +293,13 @@ Status run(const Flags& flags) {
       }
     }
   }
-  if (!flags.output.empty()) TANDEM_RETURN_IF_ERROR(write_outputs(model, outputs, flags.output));
+  if (!flags.output.empty()) {
+    for (const Contender& contender : contenders) {
+      const std::string folder =
+          flags.compare.empty() ? flags.output : flags.output + "/" + contender.strategy;
+      TANDEM_RETURN_IF_ERROR(write_outputs(model, contender.outputs, folder));
+    }
+  }
 
   const std::optional<Limit> limit = limit_of(contenders);
   if (flags.json) {
@@ -344,8 +350,10 @@ void add_run_command(CLI::App& app, Status* outcome) {
                    "(default: random)")
       ->allow_extra_args(false);
   command->add_option("--seed", flags->seed, "Seed of random inputs")->capture_default_str();
-  command->add_option("--output", flags->output,
-                      "Write each output of the last run to this folder as NAME.npy");
+  command->add_option(
+      "--output", flags->output,
+      "Write each output of the last run to this folder as NAME.npy, with --compare to "
+      "STRATEGY/NAME.npy in it");
   command->add_option("--warmup,--warmup_runs", flags->warmup, "Runs before timing")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();

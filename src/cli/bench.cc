@@ -1,0 +1,89 @@
+// `tandem bench`: the tables of docs/results.md.
+#include "cli/bench.h"
+
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/conditions.h"
+#include "cli/progress.h"
+#include "cli/sync_report.h"
+#include "fmt/format.h"
+
+namespace tandem::cli {
+namespace {
+
+Status bench_sync_command(const PlatformFlags& platform_flags, const SyncBenchOptions& options,
+                          bool json) {
+  const Conditions conditions;
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Platform> platform,
+                          create_platform(platform_flags));
+  std::vector<LanePairTimes> pairs;
+  {
+    const Progress progress("crossing between lanes");
+    TANDEM_ASSIGN_OR_RETURN(pairs, bench_sync(platform, options));
+  }
+  if (pairs.empty()) {
+    return failed_precondition(
+        "there is no pair of a CPU lane and an OpenCL lane to cross between; see 'tandem devices'");
+  }
+  if (!json) {
+    print_mechanisms(pairs);
+    fmt::print("{}", conditions.to_text(*platform));
+    return {};
+  }
+  // Most machines have one pair; the others' figures are listed behind.
+  nlohmann::json report = {{"cpu_lane", pairs.front().cpu_lane},
+                           {"queue_lane", pairs.front().queue_lane},
+                           {"mechanisms", mechanisms_json(pairs.front())},
+                           {"other_pairs", nlohmann::json::array()},
+                           {"conditions", conditions.to_json(*platform)}};
+  for (size_t i = 1; i < pairs.size(); ++i) {
+    report["other_pairs"].push_back({{"cpu_lane", pairs[i].cpu_lane},
+                                     {"queue_lane", pairs[i].queue_lane},
+                                     {"mechanisms", mechanisms_json(pairs[i])}});
+  }
+  fmt::print("{}\n", report.dump(2));
+  return {};
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Status* outcome) {
+  CLI::App* bench = app.add_subcommand("bench", "Measure parts of the engine");
+  bench->require_subcommand(1);
+
+  struct SyncFlags {
+    PlatformFlags platform;
+    SyncBenchOptions options;
+    bool json = false;
+  };
+  const auto sync_flags = std::make_shared<SyncFlags>();
+  CLI::App* sync = bench->add_subcommand("sync", "What a crossing between lanes costs");
+  sync->add_option("--iterations", sync_flags->options.iterations, "Crossings a mechanism")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  sync->add_flag("--json", sync_flags->json, "Print JSON");
+  sync_flags->platform.add_to(*sync);
+  sync->callback([sync_flags, outcome] {
+    *outcome = bench_sync_command(sync_flags->platform, sync_flags->options, sync_flags->json);
+  });
+
+  const auto op_flags = std::make_shared<BenchOpFlags>();
+  CLI::App* op = bench->add_subcommand(
+      "op", "GFLOPS of each lane on operator shapes, beside oneDNN and XNNPACK called directly");
+  op->add_option("--shapes", op_flags->files,
+                 "Files as 'tandem zoo shapes' writes them, such as bench/shapes/*.csv")
+      ->required()
+      ->check(CLI::ExistingFile);
+  op->add_flag("--impl", op_flags->implementations,
+               "Every implementation that CPU lanes have for a shape, beside the one they pick");
+  op->add_option("--samples", op_flags->samples, "Timed samples, interleaved")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  op->add_option("--least-gflop", op_flags->least_gflop, "Leave out operators with less work");
+  op->add_flag("--json", op_flags->json, "Print JSON");
+  op_flags->platform.add_to(*op);
+  op->callback([op_flags, outcome] { *outcome = bench_op(*op_flags); });
+}
+
+}  // namespace tandem::cli
