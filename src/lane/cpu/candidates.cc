@@ -1,13 +1,17 @@
 // The rule by which the CPU lane picks an implementation. Measured on a Zen 5 core with AVX-512,
-// oneDNN 2.6.3 and XNNPACK of 2022-02, times relative to the best (docs of the research: the lane's
-// tests and `tandem bench op` repeat them):
+// oneDNN 2.6.3 and XNNPACK of 2022-02, times relative to the best:
 //
 //                             oneDNN direct  + scratch copy  Winograd  tiled GEMM  XNNPACK
-//   3x3, 64..256 channels          1.4            1.45          1         1.55        1.8
+//   3x3 s1, 64..256 channels       1.4            1.45          1         1.6         1.8
+//   3x3 s2                         1              1.05          -         1.15        1.25
 //   1x1, 64..2048 channels         1              1.05..1.3     -         1.05..1.1   1.2
-//   few input channels (stem)      reference      -             -         1           1.3
-//   depthwise, against our loops   1.1            1.5           -         1           2
-//   grouped                        1              1.05          -         2 or more   1.2
+//   1x1, 24 channels               reference      -             -         1.3         1
+//   stem 7x7 s2, 3 channels        reference      -             -         1           1.1
+//   stem 3x3, 3 channels           reference      -             -         1.4..1.7    1
+//   grouped                        1              1.05          -         3 or more   1.2
+//
+// Depthwise: our own loops take 1 to 1.15 of oneDNN's time into dense memory, and oneDNN needs the
+// copy besides where the output has gaps; XNNPACK takes 1 to 2.3.
 //
 // oneDNN's channels-last code needs input and output without gaps; a copy out of scratch costs little
 // where an output element is a long sum.
@@ -23,15 +27,12 @@ namespace {
 // Multiply-adds per output element from which a second pass over the output is small beside them.
 constexpr int64_t kLongSum = 512;
 
-// Channels, on both sides, and output pixels from which Winograd's transforms pay.
-constexpr int64_t kWinogradChannels = 64;
-constexpr int64_t kWinogradPixels = 49;
+// Below this many, packing for the tiled product costs more than XNNPACK's slower inner loop.
+constexpr int64_t kShortSum = 48;
 
-bool winograd_pays(const Problem& p) {
+int64_t sum_length(const Problem& p) {
   const Dims& w = p.inputs[1].dims;
-  const int64_t pixels = p.region[0].size() * p.region[2].size() * p.region[3].size();
-  return w[1] >= kWinogradChannels && p.region[1].size() >= kWinogradChannels &&
-         pixels >= kWinogradPixels;
+  return w[1] * w[2] * w[3];
 }
 
 // Whether oneDNN's result needs no second pass, or that pass is cheap.
@@ -49,11 +50,14 @@ std::vector<const Implementation*> conv_candidates(const Problem& p) {
   }
   if (a.groups > 1) return {&onednn_conv(), &xnnpack_conv(), &tiled_gemm()};
   std::vector<const Implementation*> list;
-  if (winograd_pays(p)) list.push_back(&onednn_winograd());
+  if (onednn_winograd_pays(p)) list.push_back(&onednn_winograd());
   if (onednn_pays(p)) list.push_back(&onednn_conv());
 #if defined(__aarch64__)
-  list.push_back(&xnnpack_conv());
+  const bool prefer_xnnpack = true;
+#else
+  const bool prefer_xnnpack = sum_length(p) < kShortSum;
 #endif
+  if (prefer_xnnpack) list.push_back(&xnnpack_conv());
   list.push_back(&tiled_gemm());
   return list;
 }

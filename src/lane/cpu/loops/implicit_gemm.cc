@@ -198,19 +198,20 @@ void run_part(const ImplicitGemm& g, const float* input, Part row_range, Part pa
       const Part k = part_of(depth, db, depth_blocks);
       pack_rows(g, input, segments_of(g, k.begin, k.end), row_range.begin + block.begin, block_rows,
                 packed);
+      TileJob job;
+      job.first = db == 0;
+      job.last = db + 1 == depth_blocks;
       for (int64_t panel = panel_range.begin; panel < panel_range.end; panel += step) {
         const int panels = std::min<int64_t>(step, panel_range.end - panel);
-        for (int64_t t = 0; t < tiles; ++t) {
-          const Part tile_rows = part_of(block_rows, t, tiles);
-          TileJob job;
-          job.rows = tile_rows.end - tile_rows.begin;
-          job.first = db == 0;
-          job.last = db + 1 == depth_blocks;
-          job.offsets = offsets.output + tile_rows.begin;
-          job.residual_offsets = offsets.residual + tile_rows.begin;
+        int64_t row = 0;
+        for (int64_t t = 0; t < tiles; ++t, row += job.rows) {
+          // Tiles of nearly equal height: a short last one would waste most of its registers.
+          job.rows = static_cast<int>(block_rows / tiles + (t < block_rows % tiles ? 1 : 0));
+          job.offsets = offsets.output + row;
+          job.residual_offsets = offsets.residual + row;
           Tile tile;
           tile.depth = k.end - k.begin;
-          tile.a = packed + tile_rows.begin * kPackedStride;
+          tile.a = packed + row * kPackedStride;
           tile.b = g.panels + (panel * depth + k.begin) * kPanel;
           tile.panel_stride = depth * kPanel;
           run_tile(g, kernel, clamp, job, tile, panel * kPanel, panels);

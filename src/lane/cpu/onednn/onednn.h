@@ -8,6 +8,8 @@ namespace tandem::cpu {
 
 const Implementation& onednn_conv();      // kConv, kLinear: direct convolution on channels-last
 const Implementation& onednn_winograd();  // kConv, 3x3 with stride one
-const Implementation& onednn_sgemm();     // kMatMul
+// Whether it is expected to beat direct convolution on this slice.
+bool onednn_winograd_pays(const Problem& problem);
+const Implementation& onednn_sgemm();  // kMatMul
 
 }  // namespace tandem::cpu
