@@ -56,8 +56,8 @@ bool keeps_order(const CopyAttributes& copy, const Dims& from, const Dims& to) {
   for (size_t d = 0; d < to.size(); ++d) {
     if (to[d] == 1) continue;
     while (next < from.size() && from[next] == 1) ++next;
-    if (copy.source_axis[d] != static_cast<int>(next) || copy.step[d] != 1 ||
-        next == from.size() || from[next] != to[d]) {
+    if (copy.source_axis[d] != static_cast<int>(next) || copy.step[d] != 1 || next == from.size() ||
+        from[next] != to[d]) {
       return false;
     }
     ++next;

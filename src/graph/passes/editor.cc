@@ -64,9 +64,9 @@ class Emitter {
 
 GraphEditor::GraphEditor(const Graph& graph)
     : name_(graph.name),
-      operators_(graph.operators()),
+      operators_(graph.operators().begin(), graph.operators().end()),
+      tensors_(graph.tensors().begin(), graph.tensors().end()),
       removed_(graph.operators().size(), false),
-      tensors_(graph.tensors()),
       readers_(graph.tensors().size()),
       inputs_(graph.inputs()),
       outputs_(graph.outputs()) {

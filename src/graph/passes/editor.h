@@ -1,6 +1,7 @@
 // A graph being rewritten.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -62,9 +63,10 @@ class GraphEditor {
   void remove_if_unused(TensorId tensor);
 
   std::string name_;
-  std::vector<Operator> operators_;
+  // Deques, so that references stay valid when something is added.
+  std::deque<Operator> operators_;
+  std::deque<Tensor> tensors_;  // their lists of consumers are not kept
   std::vector<bool> removed_;
-  std::vector<Tensor> tensors_;  // their lists of consumers are not kept
   std::vector<std::vector<OperatorId>> readers_;
   std::vector<TensorId> inputs_;
   std::vector<TensorId> outputs_;

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <utility>
+
+#include "graph/passes/match.h"
+#include "graph/passes/passes.h"
+
+namespace tandem {
+namespace {
+
+// The operator's final function, where it has one.
+Activation* activation_of(Attributes& attributes) {
+  if (auto* conv = std::get_if<ConvAttributes>(&attributes)) return &conv->activation;
+  if (auto* conv = std::get_if<ConvTransposeAttributes>(&attributes)) return &conv->activation;
+  if (auto* linear = std::get_if<LinearAttributes>(&attributes)) return &linear->activation;
+  if (auto* binary = std::get_if<BinaryAttributes>(&attributes)) return &binary->activation;
+  return nullptr;
+}
+
+bool fuse_activation(GraphEditor& graph, OperatorId id) {
+  const Operator& op = graph.op(id);
+  const auto* unary = std::get_if<UnaryAttributes>(&op.attributes);
+  if (!unary) return false;
+  const TensorId x = op.inputs[0];
+  if (graph.tensor(x).producer == kNone || !graph.used_once(x)) return false;
+  const Operator& producer = graph.producer(x);
+  Attributes attributes = producer.attributes;
+  Activation* activation = activation_of(attributes);
+  if (!activation || *activation != Activation{}) return false;
+  *activation = unary->function;
+  graph.replace(id, producer.name, std::move(attributes), producer.inputs);
+  return true;
+}
+
+// The operator with a residual, if it can take one and no other tensor depends on its output.
+std::optional<Attributes> with_residual(const GraphEditor& graph, TensorId y) {
+  if (graph.tensor(y).producer == kNone || !graph.used_once(y)) return std::nullopt;
+  Attributes attributes = graph.producer(y).attributes;
+  const Activation* activation = activation_of(attributes);
+  if (!activation || *activation != Activation{}) return std::nullopt;
+  if (auto* conv = std::get_if<ConvAttributes>(&attributes)) {
+    if (std::exchange(conv->has_residual, true)) return std::nullopt;
+    return attributes;
+  }
+  if (auto* linear = std::get_if<LinearAttributes>(&attributes)) {
+    if (std::exchange(linear->has_residual, true)) return std::nullopt;
+    return attributes;
+  }
+  return std::nullopt;
+}
+
+bool fuse_residual(GraphEditor& graph, OperatorId id) {
+  const Operator& op = graph.op(id);
+  const auto* binary = std::get_if<BinaryAttributes>(&op.attributes);
+  if (!binary || binary->kind != BinaryAttributes::Kind::kAdd) return false;
+  const Dims& dims = graph.tensor(op.output).dims;
+  for (TensorId input : op.inputs) {
+    if (graph.tensor(input).dims != dims || is_constant(graph, input)) return false;
+  }
+  // The later of the two operands: the other is there by then.
+  std::pair<TensorId, TensorId> pair = {op.inputs[0], op.inputs[1]};
+  if (graph.tensor(pair.first).producer < graph.tensor(pair.second).producer) {
+    std::swap(pair.first, pair.second);
+  }
+  for (const auto& [y, residual] : {pair, std::pair(pair.second, pair.first)}) {
+    std::optional<Attributes> attributes = with_residual(graph, y);
+    if (!attributes) continue;
+    *activation_of(*attributes) = binary->activation;
+    const Operator& producer = graph.producer(y);
+    std::vector<TensorId> inputs = producer.inputs;
+    inputs.push_back(residual);
+    graph.replace(id, producer.name, std::move(*attributes), std::move(inputs));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+StatusOr<Graph> fuse_residuals(const Graph& graph) { return rewrite(graph, fuse_residual); }
+
+StatusOr<Graph> fuse_activations(const Graph& graph) { return rewrite(graph, fuse_activation); }
+
+}  // namespace tandem
