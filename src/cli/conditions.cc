@@ -79,7 +79,7 @@ nlohmann::json library_versions() {
   uname(&kernel);
   return {{"tandem", kVersion},
           {"oneDNN", fmt::format("{}.{}.{}", dnnl->major, dnnl->minor, dnnl->patch)},
-          {"hwloc", fmt::format("{}.{}.{}", hwloc >> 16, hwloc >> 8 & 0xff, hwloc & 0xff)},
+          {"hwloc API", fmt::format("{}.{}.{}", hwloc >> 16, hwloc >> 8 & 0xff, hwloc & 0xff)},
           {"compiler", __VERSION__},
           {"kernel", kernel.release}};
 }

@@ -1,0 +1,178 @@
+"""What the commands print when all goes well."""
+
+import os
+import pathlib
+import unittest
+
+from cli_testing import CliTest, read_npy
+
+SOURCE = pathlib.Path(os.environ["TANDEM_SOURCE"])
+STRATEGIES = ["cpu", "gpu", "intra"]
+
+
+class Run(CliTest):
+    def test_json_has_every_figure_with_its_conditions(self):
+        report = self.succeed_json("run", "zoo:tiny_conv", "--runs", 3, "--compare", "cpu,gpu,intra")
+        self.assertEqual([s["strategy"] for s in report["strategies"]], STRATEGIES)
+        for strategy in report["strategies"]:
+            time = strategy["time_ms"]
+            self.assertEqual(time["runs"], 3)
+            self.assertGreater(time["min"], 0)
+            self.assertLessEqual(time["min"], time["median"])
+            self.assertLessEqual(time["median"], time["p90"])
+            self.assertGreater(strategy["share_of_limit"], 0)
+        self.assertGreater(report["limit"], 1)
+        self.assertLessEqual(report["limit"], 2)
+        for key in ("date", "cpu", "clocks_mhz", "lanes", "versions", "load_average"):
+            self.assertIn(key, report["conditions"])
+
+    def test_single_lanes_run_everything_there(self):
+        for strategy, lane, other in (("cpu", "cpu", "gpu"), ("gpu", "gpu", "cpu")):
+            report = self.succeed_json("run", "zoo:tiny_conv", "--strategy", strategy, "--runs", 1)
+            slices = report["strategies"][0]["slices"]
+            self.assertGreater(slices[lane], 0)
+            self.assertEqual(slices[other], 0)
+
+    def test_strategies_and_mechanisms_give_the_same_outputs(self):
+        self.succeed(
+            "run", "zoo:tiny_residual", "--compare", "cpu,gpu,intra", "--runs", 1, "--output", "a"
+        )
+        self.succeed(
+            "run", "zoo:tiny_residual", "--sync", "event", "--runs", 1, "--output", "a/event"
+        )
+        files = list((self.work / "a/cpu").iterdir())
+        self.assertTrue(files)
+        for file in files:
+            expected = read_npy(file)
+            self.assertGreater(max(map(abs, expected)), 0)
+            for other in ("gpu", "intra", "event"):
+                values = read_npy(self.work / "a" / other / file.name)
+                self.assertEqual(len(values), len(expected))
+                for a, b in zip(values, expected):
+                    self.assertAlmostEqual(a, b, delta=1e-4)
+
+    def test_random_inputs_depend_on_the_seed_alone(self):
+        for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
+            self.succeed(
+                "run", "zoo:tiny_conv", "--strategy", "cpu", "--runs", 1, "--seed", seed,
+                "--output", folder,
+            )
+        (name,) = (path.name for path in (self.work / "a").iterdir())
+        contents = [(self.work / folder / name).read_bytes() for folder in "abc"]
+        self.assertEqual(contents[0], contents[1])
+        self.assertNotEqual(contents[0], contents[2])
+
+    def test_verify_compares_every_operator(self):
+        for network in ("tiny_inception", "tiny_mobilenet", "tiny_vit"):
+            with self.subTest(network=network):
+                report = self.succeed_json(
+                    "run", f"zoo:{network}", "--compare", "cpu,gpu,intra", "--runs", 1, "--verify"
+                )
+                for strategy in STRATEGIES:
+                    verification = report["verify"][strategy]
+                    self.assertTrue(verification["agrees"])
+                    self.assertEqual(verification["checked"], report["operators"])
+
+    def test_without_passes_there_are_more_operators(self):
+        fused = self.succeed_json("run", "zoo:tiny_residual", "--runs", 1)
+        plain = self.succeed_json("run", "zoo:tiny_residual", "--runs", 1, "--no-optimize")
+        self.assertGreater(plain["operators"], fused["operators"])
+
+    def test_benchmark_model_s_flags(self):
+        report = self.succeed_json(
+            "run", "zoo:tiny_conv", "--num_threads", 1, "--warmup_runs", 1, "--num_runs", 2,
+            "--use_gpu=false",
+        )
+        self.assertEqual(report["strategies"][0]["strategy"], "cpu")
+        self.assertEqual(len(report["conditions"]["lanes"]), 1)
+        self.assertEqual(len(report["conditions"]["lanes"][0]["cores"]), 1)
+        report = self.succeed_json("run", "zoo:tiny_conv", "--num_runs", 1, "--use_gpu=true")
+        self.assertEqual(report["strategies"][0]["strategy"], "gpu")
+
+    def test_a_second_start_compiles_nothing(self):
+        self.succeed("run", "zoo:tiny_conv", "--strategy", "gpu", "--runs", 1)
+        programs = self.folder / "cache/tandem/programs"
+        before = {path: path.stat().st_mtime_ns for path in programs.iterdir()}
+        self.assertTrue(before)
+        self.succeed("run", "zoo:tiny_conv", "--strategy", "gpu", "--runs", 1)
+        self.assertEqual({p: p.stat().st_mtime_ns for p in programs.iterdir()}, before)
+
+
+class Zoo(CliTest):
+    def test_list(self):
+        report = self.succeed_json("zoo", "list")
+        networks = {entry["name"]: entry for entry in report["networks"]}
+        self.assertEqual(networks["resnet50"]["shape"], [1, 3, 224, 224])
+        self.assertEqual(networks["resnet50"]["parameters"], 25557032)
+        table = self.succeed("zoo", "list").stdout
+        for name in networks:
+            self.assertIn(name, table)
+
+    def test_export_depends_on_the_seed_alone(self):
+        for path, seed in (("a", 1), ("b", 1), ("c", 2)):
+            self.succeed("zoo", "export", "tiny_conv", "-o", path, "--seed", seed)
+        a, b, c = ((self.work / path).read_bytes() for path in "abc")
+        self.assertEqual(a, b)
+        self.assertNotEqual(a, c)
+        self.succeed("run", "a", "--runs", 1)
+
+    def test_committed_shapes_are_those_of_the_networks(self):
+        files = sorted((SOURCE / "bench/shapes").glob("*.csv"))
+        self.assertTrue(files)
+        for file in files:
+            with self.subTest(file=file.name):
+                self.assertEqual(self.succeed("zoo", "shapes", file.stem).stdout, file.read_text())
+
+
+class Devices(CliTest):
+    def test_threads_have_the_masks_of_their_lanes(self):
+        report = self.succeed_json("devices")
+        names = [lane["name"] for lane in report["lanes"]]
+        self.assertEqual(names, ["cpu", "gpu"])
+        for lane in report["lanes"]:
+            with self.subTest(lane=lane["name"]):
+                allowed = set()
+                for mask in lane["thread_masks"]:
+                    for part in mask.split(","):
+                        first, _, last = part.partition("-")
+                        allowed.update(range(int(first), int(last or first) + 1))
+                self.assertEqual(allowed, set(lane["cores"]))
+        self.assertEqual(report["lanes"][1]["self_test"], "passed")
+        self.assertTrue(any("libOpenCL" in path for path in report["libraries"]))
+
+    def test_lanes_can_change_cores(self):
+        report = self.succeed_json("devices", "--opencl-cores", "1", "--cpu-cores", "0")
+        self.assertEqual([lane["cores"] for lane in report["lanes"]], [[0], [1]])
+
+    def test_text(self):
+        text = self.succeed("devices").stdout
+        for part in ("Lanes:", "L1 data", "masks in force", "self-test: passed", "round trip"):
+            self.assertIn(part, text)
+
+
+class Bench(CliTest):
+    def test_sync(self):
+        report = self.succeed_json("bench", "sync", "--iterations", 200)
+        for mechanism in ("svm", "event"):
+            costs = report["mechanisms"][mechanism]
+            self.assertTrue(costs["available"])
+            for key in ("cpu_to_gpu_us", "gpu_to_cpu_us", "round_trip_us"):
+                self.assertGreater(costs[key], 0)
+                self.assertGreaterEqual(costs[key.replace("_us", "_p90_us")], costs[key])
+
+    def test_op(self):
+        shapes = self.work / "shapes.csv"
+        shapes.write_text(self.succeed("zoo", "shapes", "tiny_mobilenet").stdout)
+        report = self.succeed_json("bench", "op", "--impl", "--shapes", shapes, "--samples", 3)
+        self.assertEqual(len(report["shapes"]), len(shapes.read_text().splitlines()) - 4)
+        for row in report["shapes"]:
+            results = {(r["lane"], r["role"]): r for r in row["results"]}
+            for lane in ("cpu", "gpu"):
+                self.assertGreater(results[lane, "lane"]["gflops"], 0)
+                self.assertGreater(results[lane, "oneDNN"]["gflops"], 0)
+            self.assertIn(("cpu", "implementation"), results)
+        self.assertTrue(report["summary"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,245 @@
+"""What goes wrong must end with a status other than zero, say what to do, and leave nothing."""
+
+import json
+import unittest
+
+from cli_testing import CliTest, model, node, value_info, write_npy
+
+
+class CommandLine(CliTest):
+    def test_no_command(self):
+        self.fail(status=2, says=["subcommand is required", "tandem --help"])
+
+    def test_unknown_command(self):
+        self.fail("frobnicate", status=2, says=["frobnicate", "tandem --help"])
+
+    def test_unknown_flag_points_to_the_command_s_help(self):
+        self.fail("run", "zoo:tiny_conv", "--frobnicate", status=2, says=["tandem run --help"])
+
+    def test_every_command_has_help(self):
+        for command in (
+            [], ["devices"], ["run"], ["zoo"], ["zoo", "list"], ["zoo", "export"],
+            ["zoo", "shapes"], ["bench"], ["bench", "sync"], ["bench", "op"],
+        ):
+            with self.subTest(command=command):
+                self.assertIn("Usage:", self.succeed(*command, "--help").stdout)
+
+    def test_version(self):
+        self.assertRegex(self.succeed("--version").stdout, r"^tandem \d+\.\d+\.\d+\n$")
+
+    def test_malformed_values(self):
+        for arguments in (
+            ["--runs", "0"], ["--runs", "many"], ["--warmup", "-1"], ["--deadline-ms", "0"],
+            ["--sync", "telepathy"], ["--strategy", "cpu", "--compare", "cpu,gpu"],
+        ):
+            with self.subTest(arguments=arguments):
+                self.fail("run", "zoo:tiny_conv", *arguments, status=2)
+
+    def test_unknown_strategy_lists_the_known_ones(self):
+        self.fail("run", "zoo:tiny_conv", "--strategy", "best", says=["best", "cpu", "gpu", "intra"])
+
+    def test_cores_that_do_not_exist(self):
+        self.fail("run", "zoo:tiny_conv", "--cpu-cores", "4095", says=["4095", "this machine has"])
+        self.fail("run", "zoo:tiny_conv", "--cpu-cores", "1-", says=["--cpu-cores", "such as"])
+
+    def test_more_threads_than_cores(self):
+        self.fail("run", "zoo:tiny_conv", "--num_threads", 4096, says=["--num_threads 4096", "cores"])
+
+    def test_full_disk_behind_stdout(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = self.run_tandem("zoo", "list", stdout=full)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("standard output", done.stderr)
+
+
+class Models(CliTest):
+    def write_model(self, content):
+        path = self.work / "model.onnx"
+        path.write_bytes(content)
+        return path
+
+    def test_missing_file(self):
+        self.fail("run", "missing.onnx", says=["missing.onnx"])
+        self.assertEqual(self.leftovers(), [])
+
+    def test_a_folder_is_no_model(self):
+        self.fail("run", self.folder, says=[str(self.folder)])
+
+    def test_unknown_network_lists_the_known_ones(self):
+        self.fail("run", "zoo:skynet", says=["skynet", "resnet50"])
+
+    def test_empty_and_foreign_files(self):
+        for content in (b"", b"\x00", b"this is text, not a model\n" * 10, bytes(range(256)) * 40):
+            with self.subTest(content=content[:20]):
+                self.fail("run", self.write_model(content), says=["model.onnx"])
+
+    def test_truncated_model(self):
+        whole = self.folder / "whole.onnx"
+        self.succeed("zoo", "export", "tiny_conv", "-o", whole)
+        content = whole.read_bytes()
+        for share in (0.01, 0.1, 0.5, 0.9, 0.999):
+            with self.subTest(share=share):
+                path = self.write_model(content[: int(len(content) * share)])
+                self.fail("run", path, says=["model.onnx"])
+
+    def test_one_error_lists_all_unsupported_nodes(self):
+        path = self.write_model(
+            model(
+                [
+                    node("Frobnicate", ["x"], ["a"], "first"),
+                    node("Relu", ["a"], ["b"], "between"),
+                    node("Defenestrate", ["b"], ["y"], "second"),
+                ],
+                [value_info("x", [1, 4])],
+                [value_info("y", [1, 4])],
+            )
+        )
+        self.fail("run", path, says=["Frobnicate", "first", "Defenestrate", "second"])
+
+    def relu_of(self, shape):
+        return self.write_model(
+            model(
+                [node("Relu", ["pixels"], ["y"], "relu")],
+                [value_info("pixels", shape)],
+                [value_info("y", shape)],
+            )
+        )
+
+    def test_dynamic_shape_is_refused_by_name_and_can_be_given(self):
+        path = self.relu_of(["batch", 3, "height", 8])
+        self.fail("run", path, says=["pixels", "--shape"])
+        report = self.succeed_json("run", path, "--shape", "pixels=1,3,8,8", "--runs", 1)
+        self.assertEqual(report["operators"], 1)
+
+    def test_shapes_that_do_not_fit(self):
+        path = self.relu_of([1, 3, "height", 8])
+        self.fail("run", path, "--shape", "pixels=1,4,8,8", says=["pixels"])
+        self.fail("run", path, "--shape", "nothing=1,3,8,8", says=["nothing"])
+        self.fail("run", path, "--shape", "pixels=1,3,x,8", says=["--shape pixels=1,3,x,8"])
+        self.fail("run", path, "--shape", "1,3,8,8", says=["such as"])
+
+
+class Inputs(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.model = self.work / "relu.onnx"
+        self.model.write_bytes(
+            model(
+                [node("Relu", ["x"], ["y"], "relu")],
+                [value_info("x", [1, 4])],
+                [value_info("y", [1, 4])],
+            )
+        )
+        self.file = self.work / "x.npy"
+
+    def test_missing_file(self):
+        self.fail("run", self.model, "--input", "nowhere.npy", says=["nowhere.npy", "No such file"])
+
+    def test_not_an_array(self):
+        self.file.write_text("1 2 3 4")
+        self.fail("run", self.model, "--input", self.file, says=["x.npy", "not a .npy file"])
+
+    def test_wrong_shape(self):
+        write_npy(self.file, [4, 1], [1, 2, 3, 4])
+        self.fail("run", self.model, "--input", self.file, says=["[4, 1]", "[1, 4]", "'x'"])
+
+    def test_wrong_type(self):
+        write_npy(self.file, [1, 4], [1, 2, 3, 4], "<i8")
+        self.fail("run", self.model, "--input", self.file, says=["int64", "float32"])
+        write_npy(self.file, [1, 4], [1, 2, 3, 4], "<f8")
+        self.fail("run", self.model, "--input", self.file, says=["astype"])
+
+    def test_unknown_and_repeated_names(self):
+        write_npy(self.file, [1, 4], [1, 2, 3, 4])
+        self.fail("run", self.model, "--input", f"z={self.file}", says=["'z'", "x"])
+        self.fail(
+            "run", self.model, "--input", f"x={self.file}", "--input", "x=random", says=["twice"]
+        )
+
+    def test_nan_is_allowed_but_said(self):
+        write_npy(self.file, [1, 4], [1, float("nan"), 3, float("inf")])
+        done = self.succeed("run", self.model, "--input", self.file, "--runs", 1)
+        self.assertIn("2 values that are NaN or infinite", done.stderr)
+
+
+class Files(CliTest):
+    def test_output_folder_that_cannot_be_made(self):
+        (self.work / "taken").write_text("a file")
+        self.fail("run", "zoo:tiny_conv", "--output", "taken", "--runs", 1, says=["taken"])
+        self.assertEqual(self.leftovers(), ["taken"])
+
+    def test_failed_run_writes_no_outputs(self):
+        self.fail("run", "zoo:tiny_conv", "--input", "missing.npy", "--output", "out")
+        self.assertEqual(self.leftovers(), [])
+
+    def test_export_that_cannot_be_written(self):
+        self.fail("zoo", "export", "tiny_conv", "-o", "missing/m.onnx", says=["missing/m.onnx"])
+        self.fail("zoo", "export", "skynet", "-o", "m.onnx", says=["skynet", "vgg16"])
+        self.assertEqual(self.leftovers(), [])
+
+    def test_cache_folder_that_cannot_be_written(self):
+        # In /proc not even root can make folders.
+        for folder in ("/proc/tandem", str(self.work / "file")):
+            (self.work / "file").write_text("no folder")
+            with self.subTest(folder=folder):
+                done = self.succeed("run", "zoo:tiny_conv", "--runs", 1, "--cache-dir", folder)
+                self.assertIn("warning", done.stderr)
+                self.assertIn(folder, done.stderr)
+
+    def test_no_cache_wanted(self):
+        done = self.succeed("run", "zoo:tiny_conv", "--runs", 1, "--cache-dir", "none")
+        self.assertEqual(done.stderr, "")
+        self.assertFalse((self.folder / "cache").exists())
+
+    def test_malformed_shape_files(self):
+        path = self.work / "shapes.csv"
+        path.write_text("hello\n")
+        self.fail("bench", "op", "--shapes", path, says=["shapes.csv:1", "family,"])
+        header = self.succeed("zoo", "shapes", "tiny_conv").stdout.splitlines()[3]
+        path.write_text(f"{header}\nconv,1,2\n")
+        self.fail("bench", "op", "--shapes", path, says=["shapes.csv:2", "columns"])
+        path.write_text(f"{header}\n")
+        self.fail("bench", "op", "--shapes", path, says=["no shapes"])
+
+
+class NoOpenClDevice(CliTest):
+    def setUp(self):
+        super().setUp()
+        empty = self.folder / "vendors"
+        empty.mkdir()
+        self.environment["OCL_ICD_VENDORS"] = str(empty)
+        self.empty = empty
+
+    def test_the_cpu_still_runs_and_says_why_it_is_alone(self):
+        done = self.succeed("run", "zoo:tiny_conv", "--strategy", "cpu", "--runs", 1)
+        self.assertIn(str(self.empty), done.stderr)
+        self.assertIn("pocl-opencl-icd", done.stderr)
+
+    def test_a_strategy_for_the_gpu_is_refused(self):
+        self.fail("run", "zoo:tiny_conv", "--strategy", "gpu", says=["gpu"])
+
+    def test_a_device_asked_for_by_name_is_an_error(self):
+        self.fail(
+            "run", "zoo:tiny_conv", "--opencl-device", "Mali", says=["Mali", str(self.empty)]
+        )
+
+    def test_devices_says_where_it_looked(self):
+        done = self.succeed("devices")
+        self.assertIn(str(self.empty), done.stdout)
+        report = json.loads(self.succeed("devices", "--json").stdout)
+        self.assertEqual(report["opencl"]["devices"], [])
+        self.assertEqual([lane["name"] for lane in report["lanes"]], ["cpu"])
+
+    def test_nothing_to_cross_between(self):
+        self.fail("bench", "sync", says=["tandem devices"])
+
+
+class Deadline(CliTest):
+    def test_a_run_past_its_deadline_fails_and_names_it(self):
+        self.fail(
+            "run", "zoo:resnet18", "--strategy", "cpu", "--deadline-ms", 1, says=["deadline"]
+        )
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
