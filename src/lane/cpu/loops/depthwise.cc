@@ -197,8 +197,10 @@ struct Columns {
 };
 
 // Bytes of input rows under a window that should stay in a first-level cache while the window moves
-// down: channels are cut into blocks accordingly.
+// down: channels are cut into blocks accordingly. Not where the image comes from beyond a
+// second-level cache, since the pieces of pixels then defeat the prefetcher.
 constexpr int64_t kCachedBytes = 24 * 1024;
+constexpr int64_t kStreamedBytes = 768 * 1024;
 
 struct Depthwise {
   ConvAttributes a;
@@ -229,7 +231,11 @@ struct Depthwise {
 
   int64_t channel_block() const {
     constexpr int64_t kUnit = kVectors * kLineFloats;
-    const int64_t per_channel = a.kernel[0] * x.dims[3] * static_cast<int64_t>(sizeof(float));
+    constexpr int64_t kFloat = sizeof(float);
+    if (region[2].size() * a.stride[0] * x.dims[3] * region[1].size() * kFloat > kStreamedBytes) {
+      return region[1].size();
+    }
+    const int64_t per_channel = a.kernel[0] * x.dims[3] * kFloat;
     return std::max(kUnit, kCachedBytes / per_channel / kUnit * kUnit);
   }
 

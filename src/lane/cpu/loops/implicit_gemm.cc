@@ -1,6 +1,7 @@
 #include "lane/cpu/loops/implicit_gemm.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -123,6 +124,17 @@ struct TileJob {
   bool first = false, last = false;  // of the depth
 };
 
+constexpr std::array<int64_t, kMaxTileRows> edge_rows() {
+  std::array<int64_t, kMaxTileRows> rows{};
+  for (int m = 0; m < kMaxTileRows; ++m) rows[m] = m * kEdgeStride;
+  return rows;
+}
+
+TANDEM_MULTIVERSION void copy_rows(const float* from, const int64_t* from_rows, float* to,
+                                   const int64_t* to_rows, int rows, int64_t columns) {
+  for (int m = 0; m < rows; ++m) copy_floats(to + to_rows[m], from + from_rows[m], columns);
+}
+
 // Computes the columns [column, column + panels * kPanel) of the rows in `job`, as far as they lie
 // within the slice.
 void run_tile(const ImplicitGemm& g, const TileGemm& kernel, const Clamp& clamp,
@@ -135,7 +147,6 @@ void run_tile(const ImplicitGemm& g, const TileGemm& kernel, const Clamp& clamp,
   const bool with_residual = job.last && g.residual != nullptr;
   const int64_t begin = std::max(column, g.column_begin);
   const int64_t end = std::min(column + panels * kPanel, g.column_end);
-  const size_t bytes = (end - begin) * sizeof(float);
 
   if (end - begin == panels * kPanel) {
     tile.c = g.output + column;
@@ -146,32 +157,25 @@ void run_tile(const ImplicitGemm& g, const TileGemm& kernel, const Clamp& clamp,
     }
     kernel.run(tile, job.rows, panels);
   } else {
-    // A part of the columns is not ours to write: compute aside.
+    // A part of the columns is not ours to write: compute aside. Columns of the buffer that are not
+    // ours hold anything.
     float edge[kMaxTileRows * kEdgeStride];
-    float edge_residual[kMaxTileRows * kEdgeStride] = {};
-    int64_t edge_rows[kMaxTileRows];
-    for (int m = 0; m < job.rows; ++m) {
-      edge_rows[m] = m * kEdgeStride;
-      float* row = edge + edge_rows[m];
-      if (!job.first) {
-        std::fill_n(row, panels * kPanel, 0.0f);
-        std::memcpy(row + begin - column, g.output + job.offsets[m] + begin, bytes);
-      }
-      if (with_residual) {
-        std::memcpy(edge_residual + edge_rows[m] + begin - column,
-                    g.residual + job.residual_offsets[m] + begin, bytes);
-      }
+    float edge_residual[kMaxTileRows * kEdgeStride];
+    static constexpr auto kEdgeRows = edge_rows();
+    float* const own = edge + (begin - column);
+    if (!job.first) {
+      copy_rows(g.output + begin, job.offsets, own, kEdgeRows.data(), job.rows, end - begin);
     }
     tile.c = edge;
-    tile.c_rows = edge_rows;
+    tile.c_rows = kEdgeRows.data();
     if (with_residual) {
+      copy_rows(g.residual + begin, job.residual_offsets, edge_residual + (begin - column),
+                kEdgeRows.data(), job.rows, end - begin);
       tile.residual = edge_residual;
-      tile.residual_rows = edge_rows;
+      tile.residual_rows = kEdgeRows.data();
     }
     kernel.run(tile, job.rows, panels);
-    for (int m = 0; m < job.rows; ++m) {
-      std::memcpy(g.output + job.offsets[m] + begin, edge + edge_rows[m] + begin - column, bytes);
-    }
+    copy_rows(own, kEdgeRows.data(), g.output + begin, job.offsets, job.rows, end - begin);
   }
   if (job.last && !clamp.exact) {
     apply_rows(g.activation, g.output + begin, job.offsets, job.rows, end - begin);

@@ -31,6 +31,17 @@ TANDEM_INLINE void multiply(const Tile& t) {
       sum[m][n] = *reinterpret_cast<const Vector*>(from + n * kWidth);
     }
   }
+  // What the end of the tile touches has the whole depth's time to arrive.
+#pragma GCC unroll 16
+  for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 16
+    for (int n = 0; n < kPanels; ++n) {
+      if (t.bias != nullptr) __builtin_prefetch(t.c + t.c_rows[m] + n * kPanel, 1);
+      if (t.residual != nullptr) {
+        __builtin_prefetch(t.residual + t.residual_rows[m] + n * kPanel);
+      }
+    }
+  }
   const float* a = t.a;
   const float* b = t.b;
   for (int64_t k = 0; k < t.depth; ++k, ++a, b += kPanel) {
