@@ -2,6 +2,8 @@
 
 #include <numeric>
 
+#include "graph/reshape_groups.h"
+
 namespace tandem {
 
 CopyAttributes plain_copy(size_t rank) {
@@ -34,20 +36,24 @@ CopyAttributes compose(const CopyAttributes& outer, const CopyAttributes& inner)
 
 std::optional<CopyAttributes> reshape_as_copy(const Dims& from, const Dims& to) {
   CopyAttributes copy;
-  copy.start.assign(from.size(), 0);
+  copy.source_axis.assign(to.size(), kNone);
   copy.step.assign(to.size(), 1);
-  size_t next = 0;
-  for (int64_t extent : to) {
-    if (extent == 1) {
-      copy.source_axis.push_back(kNone);
-      continue;
+  copy.start.assign(from.size(), 0);
+  for (const ReshapeGroup& group : reshape_groups(from, to)) {
+    int source = kNone;
+    for (size_t s = group.source_begin; s < group.source_end; ++s) {
+      if (from[s] == 1) continue;
+      if (source != kNone) return std::nullopt;
+      source = static_cast<int>(s);
     }
-    while (next < from.size() && from[next] == 1) ++next;
-    if (next == from.size() || from[next] != extent) return std::nullopt;
-    copy.source_axis.push_back(static_cast<int>(next++));
+    int64_t step = 1;
+    for (size_t o = group.output_end; o-- > group.output_begin;) {
+      if (to[o] == 1) continue;
+      copy.source_axis[o] = source;
+      copy.step[o] = step;
+      step *= to[o];
+    }
   }
-  while (next < from.size() && from[next] == 1) ++next;
-  if (next != from.size()) return std::nullopt;
   return copy;
 }
 

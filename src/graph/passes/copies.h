@@ -16,7 +16,8 @@ CopyAttributes permutation_copy(const std::vector<int>& permutation);
 // `outer` reading the output of `inner`, as one copy from the input of `inner`.
 CopyAttributes compose(const CopyAttributes& outer, const CopyAttributes& inner);
 
-// A reshape that only adds and drops extents of 1, as a copy. nullopt if it does more.
+// A reshape that splits dimensions, and adds and drops extents of 1, as a copy whose output walks a
+// split axis by several dimensions. nullopt if it merges dimensions.
 std::optional<CopyAttributes> reshape_as_copy(const Dims& from, const Dims& to);
 
 // True if the copy keeps the row-major order of all elements: then it is a reshape.

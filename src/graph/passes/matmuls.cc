@@ -43,7 +43,8 @@ bool fuse_factor_before(GraphEditor& graph, OperatorId id) {
 // copy walks along the last dimension of its source, or is not needed at all.
 bool fuse_transposition(GraphEditor& graph, OperatorId id) {
   const Operator& op = graph.op(id);
-  if (op.kind() != OperatorKind::kMatMul) return false;
+  // Linear layers do not transpose.
+  if (op.kind() != OperatorKind::kMatMul || is_constant(graph, op.inputs[1])) return false;
   for (int i : {0, 1}) {
     const TensorId operand = op.inputs[i];
     const auto* found = graph.made_by<CopyAttributes>(operand);
@@ -116,9 +117,31 @@ bool matmul_to_linear(GraphEditor& graph, OperatorId id) {
   return true;
 }
 
+// A reshape of the rows that a linear layer makes becomes one of the rows that it takes, where it
+// is not between the layer and what may be fused into it.
+bool hoist_reshape(GraphEditor& graph, OperatorId id) {
+  const Operator& op = graph.op(id);
+  if (op.kind() != OperatorKind::kReshape) return false;
+  const TensorId y = op.inputs[0];
+  const auto* linear = graph.made_by<LinearAttributes>(y);
+  Dims dims = graph.tensor(op.output).dims;
+  if (!linear || linear->has_residual || !graph.used_once(y) || dims.empty() ||
+      dims.back() != graph.tensor(y).dims.back()) {
+    return false;
+  }
+  const Operator& producer = graph.producer(y);
+  std::vector<TensorId> inputs = producer.inputs;
+  dims.back() = graph.tensor(inputs[0]).dims.back();
+  const auto rows = graph.add(op.name, ReshapeAttributes{}, {inputs[0]}, dims);
+  if (!rows.ok()) return false;
+  inputs[0] = *rows;
+  graph.replace(id, producer.name, *linear, inputs);
+  return true;
+}
+
 bool fuse_matmul(GraphEditor& graph, OperatorId id) {
   return fuse_factor_behind(graph, id) || fuse_factor_before(graph, id) ||
-         fuse_transposition(graph, id) || matmul_to_linear(graph, id);
+         fuse_transposition(graph, id) || matmul_to_linear(graph, id) || hoist_reshape(graph, id);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ StatusOr<Graph> simplify(const Graph& graph);
 StatusOr<Graph> recognize_gates(const Graph& graph);
 // (x - mean) / sqrt(variance + epsilon) becomes kLayerNorm.
 StatusOr<Graph> recognize_layer_norms(const Graph& graph);
-// Scales and transpositions go into kMatMul; one with constant weights becomes kLinear.
+// Scales and transpositions go into kMatMul; one with constant weights becomes kLinear. Reshapes
+// around these move, so that simplify() follows again.
 StatusOr<Graph> fuse_matmuls(const Graph& graph);
 // A multiplication by, or addition of, a constant per channel goes into the weights of the
 // convolution, linear layer or layer norm before it, else of the one behind it.
