@@ -18,6 +18,7 @@
 #include "cli/conditions.h"
 #include "cli/probe.h"
 #include "cli/progress.h"
+#include "cli/samples.h"
 #include "cli/shapes.h"
 #include "cli/single_operator.h"
 #include "fmt/format.h"
@@ -62,9 +63,9 @@ struct Contender {
   WorkerThread* thread = nullptr;
   std::function<Status(int repetitions)> run;
   int repetitions = 1;
-  std::vector<double> samples_us;
+  Samples samples_us;
 
-  double median_us() const { return summarize(samples_us).median; }
+  double median_us() const { return samples_us.summary().median; }
 };
 
 // A lane with the threads that its contenders run on.
@@ -206,6 +207,7 @@ StatusOr<std::vector<Contender>> implementation_contenders(const Site& site, con
 
 Status sample(Contender& contender, bool keep) {
   double us = 0;
+  const PreemptionWatch watch;
   TANDEM_RETURN_IF_ERROR(on_thread(*contender.thread, [&]() -> Status {
     const Clock::time_point begin = Clock::now();
     TANDEM_RETURN_IF_ERROR(contender.run(contender.repetitions));
@@ -213,7 +215,7 @@ Status sample(Contender& contender, bool keep) {
     return {};
   }));
   if (keep) {
-    contender.samples_us.push_back(us);
+    contender.samples_us.add(us, watch.preempted());
   } else {
     // Long enough for the clock, and to warm caches as a network would not: the same for all.
     constexpr double kLeastSampleUs = 2000;
@@ -417,14 +419,16 @@ nlohmann::json row_json(const Row& row) {
                          {"gflop", row.flops / 1e9},
                          {"results", nlohmann::json::array()}};
   for (const Contender& contender : row.contenders) {
-    const Summary time = summarize(contender.samples_us);
+    const Summary time = contender.samples_us.summary();
     json["results"].push_back({{"lane", contender.lane},
                                {"role", to_string(contender.role)},
                                {"implementation", contender.detail},
                                {"gflops", row.gflops(contender)},
                                {"median_us", time.median},
                                {"p90_us", time.p90},
-                               {"spread", time.spread}});
+                               {"spread", time.spread},
+                               {"samples", time.count},
+                               {"dropped", contender.samples_us.dropped()}});
   }
   return json;
 }

@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/progress.h"
+#include "cli/samples.h"
 #include "cli/verify.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -84,6 +85,7 @@ struct Contender {
   std::unique_ptr<Session> session;
   std::vector<double> milliseconds;       // of inferences
   std::vector<double> call_milliseconds;  // of run(), copies of inputs and outputs included
+  int preempted = 0;                      // runs in which a thread lost its core for a while
   std::vector<HostTensor> outputs;        // of the last run
 };
 
@@ -111,11 +113,15 @@ Status measure(std::vector<Contender>& contenders, const Flags& flags,
   for (int round = 0; round < flags.warmup + flags.runs; ++round, progress.step()) {
     for (size_t i = 0; i < contenders.size(); ++i) {
       Contender& contender = contenders[(round + i) % contenders.size()];
+      const PreemptionWatch watch;
       const Clock::time_point begin = Clock::now();
       TANDEM_RETURN_IF_ERROR(contender.session->run(inputs, &contender.outputs)
                                  .with_context("strategy " + contender.strategy));
       const double call_us = microseconds(Clock::now() - begin);
       if (round < flags.warmup) continue;
+      // Only counted, not left out: here the engine's own threads can get into each other's way,
+      // and that is its time.
+      if (watch.preempted()) ++contender.preempted;
       contender.milliseconds.push_back(contender.session->last_run_us() / 1000);
       contender.call_milliseconds.push_back(call_us / 1000);
     }
@@ -166,6 +172,7 @@ nlohmann::json contender_json(const Contender& contender, const Model& model,
                          {"time_ms", summary_json(time)},
                          {"call_ms", summary_json(summarize(contender.call_milliseconds))},
                          {"slices", slices},
+                         {"preempted_runs", contender.preempted},
                          {"split_operators", division.split},
                          {"waits", division.waits},
                          {"arena_bytes", session.arena_bytes()},
@@ -195,6 +202,9 @@ void print_contender(const Contender& contender, const Model& model,
     const double speed_up = limit->best_ms / time.median;
     line += fmt::format("   {:.3f}x the best lane, {:.2f} of the limit", speed_up,
                         speed_up / limit->speed_up);
+  }
+  if (contender.preempted > 0) {
+    line += fmt::format("   ({} runs were preempted)", contender.preempted);
   }
   fmt::print("{}\n", line);
   std::vector<std::string> slices;
