@@ -20,6 +20,7 @@ struct TileProblem {
   SharedArgument residual{};
   SharedArgument output{};
   PanelLayout layout{};
+  bool contiguous = true;  // channels of all tensors lie one apart
   bool pointwise = false;
   bool transposed = false;
 };
@@ -59,7 +60,7 @@ SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTrait
                                      PackedArgument{PackedKind::kBias}, problem.residual,
                                      problem.output};
   KernelPlan kernel;
-  if (device.single_item_groups) {
+  if (device.single_item_groups && problem.contiguous) {
     const TileShape shape = choose_tile(p.rows, panels, same_input);
     const TileCut cut = cut_tiles(shape, p.rows, panels, same_input, device.compute_units);
     if (p.span <= shape.k_block) {
@@ -135,13 +136,16 @@ void set_strides(const TensorView& in, const TensorView& out, const TensorView* 
   p->in_image = in.strides[0];
   p->in_line = in.strides[2];
   p->in_pixel = in.strides[3];
+  p->in_channel = in.strides[1];
   p->out_image = out.strides[0];
   p->out_line = out.strides[2];
   p->out_pixel = out.strides[3];
+  p->out_channel = out.strides[1];
   if (residual) {
     p->residual_image = residual->strides[0];
     p->residual_line = residual->strides[2];
     p->residual_pixel = residual->strides[3];
+    p->residual_channel = residual->strides[1];
   }
 }
 
@@ -164,6 +168,8 @@ StatusOr<SlicePlan> plan_depthwise(const PlanContext& context, const ConvAttribu
   const TensorView& x = context.input(0);
   const TensorView& y = context.output();
   const TensorView* residual = residual_of(context, conv.has_bias, conv.has_residual);
+  const bool contiguous = channels_contiguous(x, 1) && channels_contiguous(y, 1) &&
+                          (!residual || channels_contiguous(*residual, 1));
   const Dims begin = begin_of(context.box);
   WindowArguments p{};
   set_window(conv, context.box, x, &p);
@@ -175,7 +181,7 @@ StatusOr<SlicePlan> plan_depthwise(const PlanContext& context, const ConvAttribu
   // On CPUs, sums of eight pixels hide the latency of multiply-adds.
   const int pixels = context.device.single_item_groups ? 8 : 1;
   KernelPlan kernel =
-      start_kernel("window.cl", "depthwise", loop_width(context.device, true),
+      start_kernel("window.cl", "depthwise", loop_width(context.device, contiguous),
                    fmt::format(" -DDEPTHWISE=1 -DMAXIMUM=0 -DAVERAGE=0 -DWINDOW_PIXELS={}", pixels));
   kernel.arguments = {at(x, {begin[0], begin[1], 0, 0}),
                       PackedArgument{PackedKind::kWeights, begin[1]},
@@ -199,11 +205,9 @@ StatusOr<SlicePlan> plan_image(const PlanContext& context, const Attributes& att
                                const TensorView* residual, TileProblem problem) {
   const TensorView& x = context.input(0);
   const TensorView& y = context.output();
-  if (!channels_contiguous(x, 1) || !channels_contiguous(y, 1) ||
-      (residual && !channels_contiguous(*residual, 1))) {
-    return context.unsupported_layout("channels-last tensors");
-  }
   const Dims begin = begin_of(context.box);
+  problem.contiguous = channels_contiguous(x, 1) && channels_contiguous(y, 1) &&
+                       (!residual || channels_contiguous(*residual, 1));
   TileArguments& p = problem.arguments;
   set_window(attributes, context.box, x, &p);
   set_strides(x, y, residual, &p);
@@ -259,6 +263,7 @@ StatusOr<SlicePlan> plan_linear(const PlanContext& context, const LinearAttribut
   p.rows = static_cast<int>(axes[0].extent * axes[1].extent * axes[2].extent);
   p.box_height = p.in_height = static_cast<int>(axes[1].extent);
   p.box_width = p.in_width = static_cast<int>(axes[2].extent);
+  p.in_channel = p.out_channel = p.residual_channel = 1;
   p.kernel_height = p.kernel_width = 1;
   p.stride_y = p.stride_x = 1;
   p.dilation_y = p.dilation_x = 1;
@@ -294,9 +299,7 @@ StatusOr<SlicePlan> plan_pool(const PlanContext& context) {
   const auto& pool = context.op.as<PoolAttributes>();
   const TensorView& x = context.input(0);
   const TensorView& y = context.output();
-  if (!channels_contiguous(x, 1) || !channels_contiguous(y, 1)) {
-    return context.unsupported_layout("channels-last tensors");
-  }
+  const bool contiguous = channels_contiguous(x, 1) && channels_contiguous(y, 1);
   const Dims begin = begin_of(context.box);
   WindowArguments p{};
   set_window(pool, context.box, x, &p);
@@ -306,7 +309,7 @@ StatusOr<SlicePlan> plan_pool(const PlanContext& context) {
   p.count_pads = pool.count_include_pad;
   const bool maximum = pool.kind == PoolAttributes::Kind::kMax;
   KernelPlan kernel = start_kernel(
-      "window.cl", "pool", loop_width(context.device, true),
+      "window.cl", "pool", loop_width(context.device, contiguous),
       fmt::format(" -DDEPTHWISE=0 -DMAXIMUM={} -DAVERAGE={}", int{maximum}, int{!maximum}));
   kernel.arguments = {at(x, {begin[0], begin[1], 0, 0}), at(y, begin), value_argument(p)};
   kernel.groups = {static_cast<size_t>(context.box[0].size() * context.box[2].size()), 1, 1};

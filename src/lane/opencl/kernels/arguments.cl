@@ -31,11 +31,11 @@ enum FunctionNumber {
 };
 
 // A box of pixels (or of rows of a matrix) and the functions around it. Row r of the box is
-// (image, y, x), x fastest. Channels are contiguous.
+// (image, y, x), x fastest.
 struct TileArguments {
-  long in_image, in_line, in_pixel;     // strides of the input, in floats
-  long out_image, out_line, out_pixel;  // of the output
-  long residual_image, residual_line, residual_pixel;
+  long in_image, in_line, in_pixel, in_channel;      // strides of the input, in floats
+  long out_image, out_line, out_pixel, out_channel;  // of the output
+  long residual_image, residual_line, residual_pixel, residual_channel;
   int rows;                   // in the box
   int box_height, box_width;  // of the box in each image
   int first_y, first_x;       // of the box in the output tensor
@@ -74,9 +74,9 @@ struct MatMulArguments {
 
 // Depthwise convolution, pooling: a window over pixels, channel by channel.
 struct WindowArguments {
-  long in_image, in_line, in_pixel;
-  long out_image, out_line, out_pixel;
-  long residual_image, residual_line, residual_pixel;
+  long in_image, in_line, in_pixel, in_channel;
+  long out_image, out_line, out_pixel, out_channel;
+  long residual_image, residual_line, residual_pixel, residual_channel;
   int images, box_height, box_width;
   int first_y, first_x;
   int channels;

@@ -13,7 +13,7 @@
 #define LOAD(p) (*(p))
 #define STORE(v, p) (*(p) = (v))
 #define AS_VECTOR(x) as_float(x)
-#define TO_INTS(x) convert_int_rte(x)
+#define AS_INTS(x) as_int(x)
 #define CHOOSE(no, yes, condition) ((condition) ? (yes) : (no))
 #else
 #define VECTOR CONCAT(float, LANES)
@@ -21,15 +21,18 @@
 #define LOAD(p) CONCAT(vload, LANES)(0, (p))
 #define STORE(v, p) CONCAT(vstore, LANES)((v), 0, (p))
 #define AS_VECTOR(x) CONCAT(as_float, LANES)(x)
-#define TO_INTS(x) CONCAT(CONCAT(convert_int, LANES), _rte)(x)
+#define AS_INTS(x) CONCAT(as_int, LANES)(x)
 #define CHOOSE(no, yes, condition) select((no), (yes), (condition))
 #endif
 
-// Within 2 ulp where the result is a normal number; zero below that. The library's vector exp is
-// computed element by element by some compilers.
+// Within 2 ulp where the result is a normal number; zero below that. (Some compilers' own vector exp
+// goes element by element, and so do their conversions with a rounding mode.)
 VECTOR exponential(VECTOR x) {
   const VECTOR bounded = min(max(x, (VECTOR)-87.3f), (VECTOR)88.72f);
-  const VECTOR n = rint(bounded * 1.44269504f);
+  // 1.5 * 2^23: adding it leaves the nearest whole number in the lowest bits of the sum.
+  const VECTOR magic = (VECTOR)12582912.0f;
+  const VECTOR shifted = fma(bounded, (VECTOR)1.44269504f, magic);
+  const VECTOR n = shifted - magic;
   const VECTOR r = fma(n, (VECTOR)2.12194440e-4f, fma(n, (VECTOR)-0.693359375f, bounded));
   VECTOR p = (VECTOR)1.9875691500e-4f;
   p = fma(p, r, (VECTOR)1.3981999507e-3f);
@@ -39,12 +42,10 @@ VECTOR exponential(VECTOR x) {
   p = fma(p, r, (VECTOR)5.0000001201e-1f);
   p = fma(p, r * r, r + 1.0f);
   // 2^n in two factors, as 2^128 has no float of its own.
-  const INTS whole = TO_INTS(n);
-  const INTS half_of = whole >> 1;
-  const VECTOR scale_a = AS_VECTOR((half_of + 127) << 23);
-  const VECTOR scale_b = AS_VECTOR((whole - half_of + 127) << 23);
-  const VECTOR result = p * scale_a * scale_b;
-  return CHOOSE(CHOOSE(result, (VECTOR)INFINITY, x > 88.72f), (VECTOR)0.0f, x < -87.3f);
+  const INTS whole = AS_INTS(shifted) - 0x4b400000;
+  const INTS part = whole >> 1;
+  p = p * AS_VECTOR((part + 127) << 23) * AS_VECTOR((whole - part + 127) << 23);
+  return CHOOSE(CHOOSE(p, (VECTOR)INFINITY, x > 88.72f), (VECTOR)0.0f, x < -87.3f);
 }
 
 // Absolute error below 5e-7 (Abramowitz and Stegun, 7.1.26).
@@ -118,31 +119,70 @@ VECTOR activate(VECTOR x, int function, float alpha, float beta) {
   }
 }
 
-// The first `count` lanes of a vector, `fill` in the others; nothing behind them is read.
+// The first `count` lanes of a vector, `fill` in the others; nothing behind them is read. Halves
+// rather than single elements: a vector read back from single stores stalls.
+float4 load_4_or(__global const float* p, int count, float fill) {
+  if (count >= 4) return vload4(0, p);
+  float4 v = (float4)fill;
+  if (count >= 1) v.x = p[0];
+  if (count >= 2) v.y = p[1];
+  if (count >= 3) v.z = p[2];
+  return v;
+}
+
+float8 load_8_or(__global const float* p, int count, float fill) {
+  if (count >= 8) return vload8(0, p);
+  return count >= 4 ? (float8)(vload4(0, p), load_4_or(p + 4, count - 4, fill))
+                    : (float8)(load_4_or(p, count, fill), (float4)fill);
+}
+
 VECTOR load_or(__global const float* p, int count, float fill) {
 #if LANES == 1
   return *p;
+#elif LANES == 4
+  return load_4_or(p, count, fill);
 #else
-  if (count >= LANES) return LOAD(p);
-  float lanes[LANES];
-  for (int i = 0; i < LANES; ++i) lanes[i] = i < count ? p[i] : fill;
-  return LOAD(lanes);
+  if (count >= 16) return vload16(0, p);
+  return count >= 8 ? (float16)(vload8(0, p), load_8_or(p + 8, count - 8, fill))
+                    : (float16)(load_8_or(p, count, fill), (float8)fill);
 #endif
 }
 
 VECTOR load_some(__global const float* p, int count) { return load_or(p, count, 0.0f); }
 
 // Nothing behind the first `count` lanes is written: it may belong to another tensor.
+void store_4_some(float4 v, __global float* p, int count) {
+  if (count >= 4) {
+    vstore4(v, 0, p);
+    return;
+  }
+  if (count >= 1) p[0] = v.x;
+  if (count >= 2) p[1] = v.y;
+  if (count >= 3) p[2] = v.z;
+}
+
+void store_8_some(float8 v, __global float* p, int count) {
+  if (count >= 4) {
+    vstore4(v.lo, 0, p);
+    store_4_some(v.hi, p + 4, count - 4);
+  } else {
+    store_4_some(v.lo, p, count);
+  }
+}
+
 void store_some(VECTOR v, __global float* p, int count) {
 #if LANES == 1
   *p = v;
+#elif LANES == 4
+  store_4_some(v, p, count);
 #else
-  if (count >= LANES) {
-    STORE(v, p);
-    return;
+  if (count >= 16) {
+    vstore16(v, 0, p);
+  } else if (count >= 8) {
+    vstore8(v.lo, 0, p);
+    store_8_some(v.hi, p + 8, count - 8);
+  } else {
+    store_8_some(v.lo, p, count);
   }
-  float lanes[LANES];
-  STORE(v, lanes);
-  for (int i = 0; i < count; ++i) p[i] = lanes[i];
 #endif
 }

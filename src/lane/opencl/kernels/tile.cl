@@ -61,44 +61,83 @@ void stage_row(__global const float* image, __local float* to, int y, int x, int
                  p.exact_input);
 }
 #else
-// Taps of one line of the kernel are taken together: where they leave the image is computed once.
+// `taps` taps of one line of the kernel, the first of them at column `x` of the input line `line`.
+void stage_line(__global const float* line, __local float* to, int x, int taps, int channels,
+                struct TileArguments p) {
+  int before = 0;
+  int inside = taps;
+  if (x < 0 || x + (taps - 1) * p.dilation_x >= p.in_width) {
+    before = x >= 0 ? 0 : min(taps, (p.dilation_x - 1 - x) / p.dilation_x);
+    inside = min(taps, (p.in_width - x + p.dilation_x - 1) / p.dilation_x) - before;
+    inside = max(inside, 0);
+    stage_zeros(to, before * channels);
+    to += before * channels;
+  }
+  const long step = p.dilation_x * p.in_pixel;
+  __global const float* from = line + x * p.in_pixel + before * step;
+  for (int i = 0; i < inside; ++i) {
+    stage_channels(from, to, channels, p.exact_input);
+    from += step;
+    to += channels;
+  }
+  stage_zeros(to, (taps - before - inside) * channels);
+}
+
 void stage_row(__global const float* image, __local float* to, int y, int x, int first_tap,
                int taps, int channels, struct TileArguments p) {
   const int top = y * p.stride_y - p.pad_top;
   const int left = x * p.stride_x - p.pad_left;
-  const long step = p.dilation_x * p.in_pixel;
   int ky = first_tap / p.kernel_width;
-  int kx = first_tap % p.kernel_width;
+  int kx = first_tap - ky * p.kernel_width;
   while (taps > 0) {
     const int run = min(taps, p.kernel_width - kx);
     const int in_y = top + ky * p.dilation_y;
-    const int in_x = left + kx * p.dilation_x;
-    int before = run;
-    int inside = 0;
     if (in_y >= 0 && in_y < p.in_height) {
-      before = in_x >= 0 ? 0 : min(run, (p.dilation_x - 1 - in_x) / p.dilation_x);
-      inside = in_x + (run - 1) * p.dilation_x < p.in_width
-                   ? run - before
-                   : max(0, (p.in_width - in_x + p.dilation_x - 1) / p.dilation_x - before);
+      stage_line(image + in_y * p.in_line, to, left + kx * p.dilation_x, run, channels, p);
+    } else {
+      stage_zeros(to, run * channels);
     }
-    stage_zeros(to, before * channels);
-    to += before * channels;
-    __global const float* from =
-        image + in_y * p.in_line + (in_x + before * p.dilation_x) * p.in_pixel;
-    for (int i = 0; i < inside; ++i) {
-      stage_channels(from, to, channels, p.exact_input);
-      from += step;
-      to += channels;
-    }
-    const int after = run - before - inside;
-    stage_zeros(to, after * channels);
-    to += after * channels;
+    to += run * channels;
     taps -= run;
     kx = 0;
     ++ky;
   }
 }
 #endif
+
+// The functions that are but bounds are applied as such, without a look at which one it is.
+float lower_bound(struct TileArguments p) {
+  return p.function == RELU ? 0.0f : p.function == CLIP ? p.alpha : -INFINITY;
+}
+float upper_bound(struct TileArguments p) { return p.function == CLIP ? p.beta : INFINITY; }
+
+// What follows the sums, from `channel` of the box on. Loops over the saved sums rather than the
+// registers: unrolled, every function would be there for every accumulator.
+void store_tile(__local const float16* sums, int rows, int panels, int channel,
+                __local const long2* offsets, __global const float* bias,
+                __global const float* residual, __global float* output, struct TileArguments p) {
+  const bool bounds = p.function == IDENTITY || p.function == RELU || p.function == CLIP;
+  const float16 low = (float16)lower_bound(p);
+  const float16 high = (float16)upper_bound(p);
+  for (int i = 0; i < panels; ++i, channel += PANEL, sums += TILE_ROWS) {
+    const int count = min(PANEL, p.channels - channel);
+    const float16 shift = p.has_bias ? vload16(p.first_panel + channel / PANEL, bias) : 0.0f;
+    if (bounds && count == PANEL) {
+      for (int m = 0; m < rows; ++m) {
+        float16 v = sums[m] + shift;
+        if (p.has_residual) v += vload16(0, residual + offsets[m].y + channel);
+        vstore16(min(max(v, low), high), 0, output + offsets[m].x + channel);
+      }
+    } else {
+      for (int m = 0; m < rows; ++m) {
+        float16 v = sums[m] + shift;
+        if (p.has_residual) v += load_some(residual + offsets[m].y + channel, count);
+        store_some(activate(v, p.function, p.alpha, p.beta), output + offsets[m].x + channel,
+                   count);
+      }
+    }
+  }
+}
 
 // staged: tiles_per_group * TILE_ROWS * TILE_PITCH floats. sums: TILE_PANELS * TILE_ROWS vectors
 // for every (tile, panels) that waits for its next K block; just one set where K is one block.
@@ -161,20 +200,8 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void tile(
         MULTIPLY_TILE(tile_sums, a, b, (long)depth * PANEL, block_depth)
         SAVE_TILE(tile_sums, saved)
         if (!last) continue;
-        // A rolled loop over the saved sums: unrolled, every activation would be there for every
-        // accumulator.
-        const int valid = min(TILE_ROWS, group_rows - row);
-        for (int i = 0; i < TILE_PANELS && panel + i < end; ++i) {
-          const int channel = (panel + i) * PANEL;
-          const int count = min(PANEL, p.channels - channel);
-          const float16 shift = p.has_bias ? vload16(p.first_panel + panel + i, bias) : 0.0f;
-          for (int m = 0; m < valid; ++m) {
-            float16 v = saved[i * TILE_ROWS + m] + shift;
-            const long2 at = offsets[row + m];
-            if (p.has_residual) v += load_some(residual + at.y + channel, count);
-            store_some(activate(v, p.function, p.alpha, p.beta), output + at.x + channel, count);
-          }
-        }
+        store_tile(saved, min(TILE_ROWS, group_rows - row), min(TILE_PANELS, end - panel),
+                   panel * PANEL, offsets + row, bias, residual, output, p);
       }
     }
     block += block_depth;
@@ -182,6 +209,23 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void tile(
 }
 
 #else
+
+float4 load_strided(__global const float* p, long stride, int count) {
+  if (stride == 1) return load_some(p, count);
+  return (float4)(p[0], count > 1 ? p[stride] : 0.0f, count > 2 ? p[2 * stride] : 0.0f,
+                  count > 3 ? p[3 * stride] : 0.0f);
+}
+
+void store_strided(float4 v, __global float* p, long stride, int count) {
+  if (stride == 1) {
+    store_some(v, p, count);
+    return;
+  }
+  p[0] = v.x;
+  if (count > 1) p[stride] = v.y;
+  if (count > 2) p[2 * stride] = v.z;
+  if (count > 3) p[3 * stride] = v.w;
+}
 
 // A group of ITEMS_X * ITEMS_Y work-items computes ITEMS_X * 4 channels of ITEMS_Y * TILE_ROWS
 // rows; each work-item four channels of TILE_ROWS rows that lie ITEMS_Y apart.
@@ -194,7 +238,7 @@ __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void tile(
   const int panel = p.first_panel + channel / PANEL;
   const int taps = p.kernel_height * p.kernel_width;
   const int group = min(panel * PANEL / p.group_outputs, p.last_group);
-  input += group * p.group_channels;
+  input += group * p.group_channels * p.in_channel;
   weights += (long)panel * taps * p.span * PANEL + channel % PANEL;
 
   float4 sums[TILE_ROWS];
@@ -210,7 +254,7 @@ __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void tile(
     const int ky = tap / p.kernel_width * p.dilation_y;
     const int kx = tap % p.kernel_width * p.dilation_x;
     __global const float* from[TILE_ROWS];
-    float inside[TILE_ROWS];
+    bool inside[TILE_ROWS];
     for (int m = 0; m < TILE_ROWS; ++m) {
 #if TRANSPOSED
       const int spread_y = y[m] + p.first_y + p.pad_top - ky;
@@ -231,8 +275,7 @@ __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void tile(
       const float4 w = vload4(0, weights);
       weights += PANEL;
       for (int m = 0; m < TILE_ROWS; ++m) {
-        // Not a product with `inside`: what is read instead of padding may be infinite.
-        sums[m] = fma((float4)(inside[m] != 0.0f ? from[m][c] : 0.0f), w, sums[m]);
+        sums[m] = fma((float4)(inside[m] ? from[m][c * p.in_channel] : 0.0f), w, sums[m]);
       }
     }
   }
@@ -242,13 +285,14 @@ __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void tile(
     if (row + m * ITEMS_Y >= p.rows) return;
     float4 v = sums[m] + shift;
     if (p.has_residual) {
-      v += load_some(residual + image[m] * p.residual_image + y[m] * p.residual_line +
-                         x[m] * p.residual_pixel + channel,
-                     count);
+      v += load_strided(residual + image[m] * p.residual_image + y[m] * p.residual_line +
+                            x[m] * p.residual_pixel + channel * p.residual_channel,
+                        p.residual_channel, count);
     }
-    store_some(activate(v, p.function, p.alpha, p.beta),
-               output + image[m] * p.out_image + y[m] * p.out_line + x[m] * p.out_pixel + channel,
-               count);
+    store_strided(activate(v, p.function, p.alpha, p.beta),
+                  output + image[m] * p.out_image + y[m] * p.out_line + x[m] * p.out_pixel +
+                      channel * p.out_channel,
+                  p.out_channel, count);
   }
 }
 

@@ -11,29 +11,57 @@ int last_tap(int start, int dilation, int extent, int taps) {
 
 #if DEPTHWISE
 
-// A run of WINDOW_PIXELS pixels whose windows lie inside the image across x; or one pixel at an
-// edge. `kx_begin` and `kx_end` bound the taps across.
-#define SUM_PIXELS(PIXELS, kx_begin, kx_end)                                                   \
-  VECTOR sums[PIXELS];                                                                         \
-  _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) sums[i] = shift;                          \
-  for (int ky = ky_begin; ky < ky_end; ++ky) {                                                 \
-    for (int kx = (kx_begin); kx < (kx_end); ++kx) {                                           \
-      const VECTOR w = LOAD(weights + (ky * p.kernel_width + kx) * p.weight_stride + c);       \
-      __global const float* from = input + (top + ky * p.dilation_y) * p.in_line +             \
-                                   (left + kx * p.dilation_x) * p.in_pixel + c;                \
-      _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) {                                     \
-        sums[i] = fma(load_some(from + i * step, count), w, sums[i]);                          \
-      }                                                                                        \
-    }                                                                                          \
-  }                                                                                            \
-  for (int i = 0; i < PIXELS; ++i) {                                                           \
-    VECTOR v = sums[i];                                                                        \
-    if (p.has_residual) {                                                                      \
-      v += load_some(residual + (x + i) * p.residual_pixel + c, count);                        \
-    }                                                                                          \
-    store_some(activate(v, p.function, p.alpha, p.beta), output + (x + i) * p.out_pixel + c,   \
-               count);                                                                         \
+// Sums of `PIXELS` neighbouring pixels, of the first of which the window starts at column `left`; all
+// of their taps [kx_begin, kx_end) lie inside the image.
+#define SUM_PIXELS(PIXELS, kx_begin, kx_end)                                                  \
+  {                                                                                           \
+    VECTOR sums[PIXELS];                                                                      \
+    _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) sums[i] = shift;                       \
+    for (int ky = ky_begin; ky < ky_end; ++ky) {                                              \
+      __global const float* from =                                                            \
+          input + (top + ky * p.dilation_y) * p.in_line + left * p.in_pixel + c * p.in_channel; \
+      __global const float* w = weights + ky * p.kernel_width * p.weight_stride + c;          \
+      for (int kx = (kx_begin); kx < (kx_end); ++kx) {                                        \
+        const VECTOR factor = LOAD(w + kx * p.weight_stride);                                 \
+        _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) {                                  \
+          sums[i] = fma(GET(from + kx * tap_step + i * step), factor, sums[i]);               \
+        }                                                                                     \
+      }                                                                                       \
+    }                                                                                         \
+    for (int i = 0; i < PIXELS; ++i) {                                                        \
+      VECTOR v = sums[i];                                                                     \
+      if (p.has_residual) {                                                                   \
+        v += GET(residual + (x + i) * p.residual_pixel + c * p.residual_channel);             \
+      }                                                                                       \
+      PUT(activate(v, p.function, p.alpha, p.beta),                                           \
+          output + (x + i) * p.out_pixel + c * p.out_channel);                                \
+    }                                                                                         \
   }
+
+// One line of output pixels, those channels from `c` on that GET and PUT take. `room` pixels from x
+// on have windows inside the image.
+#define SUM_LINE                                                                           \
+  const VECTOR shift = p.has_bias ? LOAD(bias + c) : (VECTOR)0.0f;                         \
+  for (int x = 0; x < p.box_width;) {                                                      \
+    const int left = (x + p.first_x) * p.stride_x - p.pad_left;                            \
+    const int spare = p.in_width - 1 - reach - left;                                       \
+    const int room =                                                                       \
+        left < 0 || spare < 0 ? 0 : min(p.box_width - x, spare / p.stride_x + 1);          \
+    if (room >= WINDOW_PIXELS) {                                                           \
+      SUM_PIXELS(WINDOW_PIXELS, 0, p.kernel_width)                                         \
+      x += WINDOW_PIXELS;                                                                  \
+    } else if (room >= SOME_PIXELS) {                                                      \
+      SUM_PIXELS(SOME_PIXELS, 0, p.kernel_width)                                           \
+      x += SOME_PIXELS;                                                                    \
+    } else {                                                                               \
+      SUM_PIXELS(1, first_tap(left, p.dilation_x),                                         \
+                 last_tap(left, p.dilation_x, p.in_width, p.kernel_width))                 \
+      x += 1;                                                                              \
+    }                                                                                      \
+  }
+
+// What a line's remainder is taken in, before single pixels.
+#define SOME_PIXELS (WINDOW_PIXELS / 2 + WINDOW_PIXELS % 2)
 
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void depthwise(
     __global const float* input, __global const float* weights, __global const float* bias,
@@ -47,23 +75,21 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void depthwise(
   const int top = (y + p.first_y) * p.stride_y - p.pad_top;
   const int ky_begin = first_tap(top, p.dilation_y);
   const int ky_end = last_tap(top, p.dilation_y, p.in_height, p.kernel_height);
+  const int reach = (p.kernel_width - 1) * p.dilation_x;
   const long step = p.stride_x * p.in_pixel;
-  for (int c = get_local_id(0) * LANES; c < p.channels; c += WORK_ITEMS * LANES) {
-    const int count = min(LANES, p.channels - c);
-    const VECTOR shift = p.has_bias ? LOAD(bias + c) : (VECTOR)0.0f;
-    for (int x = 0; x < p.box_width;) {
-      const int left = (x + p.first_x) * p.stride_x - p.pad_left;
-      const int right = left + (WINDOW_PIXELS - 1) * p.stride_x +
-                        (p.kernel_width - 1) * p.dilation_x;
-      if (left >= 0 && right < p.in_width && x + WINDOW_PIXELS <= p.box_width) {
-        SUM_PIXELS(WINDOW_PIXELS, 0, p.kernel_width)
-        x += WINDOW_PIXELS;
-      } else {
-        SUM_PIXELS(1, first_tap(left, p.dilation_x),
-                   last_tap(left, p.dilation_x, p.in_width, p.kernel_width))
-        x += 1;
-      }
-    }
+  const long tap_step = p.dilation_x * p.in_pixel;
+  int c = get_local_id(0) * LANES;
+#define GET(from) LOAD(from)
+#define PUT(v, to) STORE(v, to)
+  for (; c + LANES <= p.channels; c += WORK_ITEMS * LANES) {
+    SUM_LINE
+  }
+#undef GET
+#undef PUT
+#define GET(from) load_some(from, p.channels - c)
+#define PUT(v, to) store_some(v, to, p.channels - c)
+  if (c < p.channels) {
+    SUM_LINE
   }
 }
 
@@ -101,7 +127,7 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pool(
       VECTOR v = (VECTOR)0.0f;
 #endif
       for (int ky = ky_begin; ky < ky_end; ++ky) {
-        __global const float* from = input + (top + ky * p.dilation_y) * p.in_line + c;
+        __global const float* from = input + (top + ky * p.dilation_y) * p.in_line + c * p.in_channel;
         for (int kx = kx_begin; kx < kx_end; ++kx) {
           const VECTOR e = load_some(from + (left + kx * p.dilation_x) * p.in_pixel, count);
 #if MAXIMUM
@@ -114,7 +140,7 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pool(
 #if AVERAGE
       v *= factor;
 #endif
-      store_some(v, output + x * p.out_pixel + c, count);
+      store_some(v, output + x * p.out_pixel + c * p.out_channel, count);
     }
   }
 }
