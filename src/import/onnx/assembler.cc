@@ -101,6 +101,8 @@ StatusOr<Value> Assembler::add(const std::string& name, Attributes attributes,
     return constant(name, std::move(tensor));
   }
   TANDEM_RETURN_IF_ERROR(expect_elements(inputs));
+  if (element_count(dims) == 0)
+    return unsupported("its output has no elements: " + to_string(dims));
   std::vector<const Tensor*> tensors;
   std::vector<TensorId> ids;
   for (const Value& input : inputs) ids.push_back(tensor_of(input));
@@ -138,6 +140,7 @@ Status Assembler::mark_output(const std::string& name, const Value& value) {
     return unsupported("'" + name + "' is an output twice, or an input and an output");
   }
   if (value.constant) {
+    TANDEM_RETURN_IF_ERROR(expect_elements({value}));
     id = graph_.add_constant(unique(name, taken_tensor_names_), value.constant);
   }
   TANDEM_ASSIGN_OR_RETURN(id, graph_.add(unique(name, taken_operator_names_),

@@ -27,7 +27,10 @@ StatusOr<int64_t> read_opset(const onnx::ModelProto& model) {
     return unsupported("it uses opset " + std::to_string(entry.version()) + "; Tandem reads " +
                        std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset));
   }
-  return corrupt("it does not say which opset it uses: not an ONNX model?");
+  if (model.opset_import_size() == 0) {
+    return corrupt("it does not say which opset it uses: not an ONNX model?");
+  }
+  return unsupported("it uses operators of the domain " + model.opset_import(0).domain() + " only");
 }
 
 // Every name of a value, so that names made up on the way differ from all of them.

@@ -101,10 +101,12 @@ Status check_given(const std::vector<const onnx::ValueInfoProto*>& inputs,
       for (const auto* input : inputs) names.push_back("'" + input->name() + "'");
       return not_found("there is no input '" + name + "'; the model has " + join(names, ", "));
     }
-    if (std::any_of(dims.begin(), dims.end(), [](int64_t extent) { return extent < 1; })) {
-      return invalid_argument("the shape given for input '" + name + "' is " + to_string(dims));
+    const std::string what = "the shape given for input '" + name + "'";
+    if (std::any_of(dims.begin(), dims.end(), [](int64_t extent) { return extent < 0; })) {
+      return invalid_argument(what + " has a negative extent: " + to_string(dims));
     }
-    TANDEM_RETURN_IF_ERROR(check_dims(dims).with_context("the shape given for '" + name + "'"));
+    TANDEM_RETURN_IF_ERROR(check_dims(dims).with_context(what));
+    if (element_count(dims) == 0) return unsupported(what + " has no elements: " + to_string(dims));
   }
   return {};
 }

@@ -159,7 +159,14 @@ Status lower_softsign(Node& node) {
 // A LeakyRelu where the slope is a single known number, else max(x, 0) + slope * min(x, 0).
 Status lower_prelu(Node& node) {
   const Value x = node.value(0);
-  const Value slope = node.value(1);
+  Value slope = node.value(1);
+  // Files converted from opset 6 have a slope per channel that does not broadcast.
+  if (slope.rank() == 1 && x.rank() > 2 && slope.dims[0] == x.dims[1] &&
+      slope.dims[0] != x.dims.back()) {
+    Dims dims(static_cast<size_t>(x.rank() - 1), 1);
+    dims[0] = x.dims[1];
+    TANDEM_ASSIGN_OR_RETURN(slope, node.reshape(slope, dims, "slopes"));
+  }
   Value y;
   if (slope.constant && slope.constant->size() == 1) {
     TANDEM_ASSIGN_OR_RETURN(const float alpha, node.float_of(1));

@@ -72,10 +72,30 @@ StatusOr<Value> normalize_rows(Node& node, const Value& x, int64_t width, float 
   return node.reshape(y, x.dims, "normalized");
 }
 
+// The outputs of a LayerNormalization beside the main one: mean, and 1 / standard deviation.
+Status set_statistics(Node& node, int axis, float epsilon) {
+  const Value& x = node.value(0);
+  ReduceAttributes mean_over;
+  for (int d = axis; d < x.rank(); ++d) mean_over.axes.push_back(d);
+  const BinaryAttributes subtract = {.kind = BinaryAttributes::Kind::kSub, .activation = {}};
+  const Value shift = node.constant(HostTensor::floats({}, {epsilon}), "epsilon");
+  TANDEM_ASSIGN_OR_RETURN(const Value mean, node.emit(mean_over, {x}, {}, "mean"));
+  TANDEM_ASSIGN_OR_RETURN(Value y, node.emit(subtract, {x, mean}, {}, "deviation"));
+  TANDEM_ASSIGN_OR_RETURN(y, multiply(node, y, y, "square"));
+  TANDEM_ASSIGN_OR_RETURN(y, node.emit(mean_over, {y}, {}, "variance"));
+  TANDEM_ASSIGN_OR_RETURN(y, add(node, y, shift, "add_epsilon"));
+  for (const Function function : {Function::kSqrt, Function::kReciprocal}) {
+    TANDEM_ASSIGN_OR_RETURN(y,
+                            node.emit(UnaryAttributes{{function}}, {y}, {}, to_string(function)));
+  }
+  node.set_output(1, mean);
+  node.set_output(2, std::move(y));
+  return {};
+}
+
 Status lower_layer_normalization(Node& node) {
   const Value& x = node.value(0);
   const Value& scale = node.value(1);
-  if (node.wants(1) || node.wants(2)) return unsupported("the outputs for mean and deviation");
   TANDEM_ASSIGN_OR_RETURN(const int axis, node.axis(node.integer("axis", -1), x.rank()));
   const float epsilon = node.number("epsilon", 1e-5f);
   const Dims normalized(x.dims.begin() + axis, x.dims.end());
@@ -104,7 +124,7 @@ Status lower_layer_normalization(Node& node) {
     if (y.dims != x.dims) return invalid_argument("the scale does not broadcast to the input");
   }
   node.set_output(0, std::move(y));
-  return {};
+  return node.wants(1) || node.wants(2) ? set_statistics(node, axis, epsilon) : Status();
 }
 
 // Scale and shift per channel of what was normalized over groups of channels.
