@@ -13,8 +13,8 @@
 // Depthwise: our own loops take 1 to 1.15 of oneDNN's time into dense memory, and oneDNN needs the
 // copy besides where the output has gaps; XNNPACK takes 1 to 2.3.
 //
-// oneDNN's channels-last code needs input and output without gaps; a copy out of scratch costs little
-// where an output element is a long sum.
+// oneDNN's channels-last code needs input and output without gaps; a copy out of scratch costs
+// little where an output element is a long sum.
 #include "lane/cpu/kernel.h"
 #include "lane/cpu/loops/loops.h"
 #include "lane/cpu/onednn/convolution.h"
@@ -71,22 +71,32 @@ std::vector<const Implementation*> linear_candidates(const Problem& p) {
 
 std::vector<const Implementation*> candidates(const Problem& p) {
   switch (p.op->kind()) {
-    case OperatorKind::kConv: return conv_candidates(p);
-    case OperatorKind::kLinear: return linear_candidates(p);
-    case OperatorKind::kConvTranspose: return {&tiled_gemm()};
-    case OperatorKind::kMatMul: return {&onednn_sgemm()};
-    case OperatorKind::kPool: return {&pool_loops()};
-    case OperatorKind::kReduce: return {&reduce_loops()};
+    case OperatorKind::kConv:
+      return conv_candidates(p);
+    case OperatorKind::kLinear:
+      return linear_candidates(p);
+    case OperatorKind::kConvTranspose:
+      return {&tiled_gemm()};
+    case OperatorKind::kMatMul:
+      return {&onednn_sgemm()};
+    case OperatorKind::kPool:
+      return {&pool_loops()};
+    case OperatorKind::kReduce:
+      return {&reduce_loops()};
     case OperatorKind::kSoftmax:
-    case OperatorKind::kLayerNorm: return {&row_loops()};
+    case OperatorKind::kLayerNorm:
+      return {&row_loops()};
     case OperatorKind::kUnary:
-    case OperatorKind::kBinary: return {&elementwise_loops()};
+    case OperatorKind::kBinary:
+      return {&elementwise_loops()};
     case OperatorKind::kConcat:
     case OperatorKind::kCopy:
     case OperatorKind::kReshape:
     case OperatorKind::kGather:
-    case OperatorKind::kPad: return {&copy_loops()};
-    case OperatorKind::kResize: return {&resize_loops()};
+    case OperatorKind::kPad:
+      return {&copy_loops()};
+    case OperatorKind::kResize:
+      return {&resize_loops()};
   }
   return {};
 }

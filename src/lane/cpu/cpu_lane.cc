@@ -93,8 +93,8 @@ class CpuProgram : public LaneProgram {
     }
     // Kernels write no input: the cast only fits the value into a view.
     auto* data = const_cast<std::byte*>(tensor.value->bytes.data());
-    return TensorView{tensor.type, tensor.dims,
-                      strides_of(tensor.dims, {Order::kRowMajor, false}), data};
+    return TensorView{tensor.type, tensor.dims, strides_of(tensor.dims, {Order::kRowMajor, false}),
+                      data};
   }
 
   static StatusOr<const cpu::Implementation*> choose(const Problem& p) {
@@ -145,8 +145,8 @@ cpu_set_t set_of(const std::vector<int>& cores) {
   return set;
 }
 
-// Whether a thread of this process can run on `core`. Tried on a thread of its own, since the calling
-// one may have been confined to other cores.
+// Whether a thread of this process can run on `core`. Tried on a thread of its own, since the
+// calling one may have been confined to other cores.
 bool may_use(int core) {
   if (core < 0 || core >= CPU_SETSIZE) return false;
   bool usable = false;

@@ -25,9 +25,8 @@ std::shared_ptr<const float> Resources::packed(const std::string& key, int64_t c
     AlignedFloats floats = allocate_floats(count);
     fill(floats.get());
     held_bytes_ += count * sizeof(float);
-    entry = std::shared_ptr<const float>(floats.release(), [](const float* p) {
-      FreeFloats()(const_cast<float*>(p));
-    });
+    entry = std::shared_ptr<const float>(
+        floats.release(), [](const float* p) { FreeFloats()(const_cast<float*>(p)); });
   }
   return entry;
 }
@@ -50,7 +49,8 @@ Status check_channels_contiguous(const Problem& p) {
     all = all && (is_packed_input(*p.op, static_cast<int>(i)) || contiguous(p.inputs[i]));
   }
   return all ? Status()
-             : unsupported(p.op->name + ": channels are not contiguous in memory; give its tensors " +
+             : unsupported(p.op->name +
+                           ": channels are not contiguous in memory; give its tensors " +
                            "the channels-last order");
 }
 

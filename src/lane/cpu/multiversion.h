@@ -1,11 +1,11 @@
-// How the plain loops of this lane get vector code for the processor at hand, while the binary still
-// runs on any processor of the architecture.
+// How the plain loops of this lane get vector code for the processor at hand, while the binary
+// still runs on any processor of the architecture.
 #pragma once
 
 // On a function: the compiler emits it once per instruction set level, and the best one that the
-// processor has is taken when the program starts. Elsewhere (other architectures, whose baseline has
-// vectors, and compilers without the feature) it does nothing. Sanitizers instrument the resolvers,
-// which run before their runtime is ready, so that it does nothing there either.
+// processor has is taken when the program starts. Elsewhere (other architectures, whose baseline
+// has vectors, and compilers without the feature) it does nothing. Sanitizers instrument the
+// resolvers, which run before their runtime is ready, so that it does nothing there either.
 #if defined(__x86_64__) && defined(__ELF__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TANDEM_MULTIVERSION \

@@ -36,8 +36,8 @@ class Case {
   static constexpr Layout kRows{Order::kRowMajor, true};
 
   Case& input(const Dims& dims, Layout layout = kRows, float low = -1, float high = 1) {
-    inputs.push_back(graph.add_input("x" + std::to_string(inputs.size()), DataType::kFloat32, dims,
-                                     layout));
+    inputs.push_back(
+        graph.add_input("x" + std::to_string(inputs.size()), DataType::kFloat32, dims, layout));
     values_.push_back(random_floats(dims, 1 + inputs.size(), low, high));
     return *this;
   }

@@ -118,8 +118,7 @@ TEST_F(ProgramTest, RefusesWhatIsNotBoundAndSlicesThatDoNotFit) {
   bindings_.views[case_.graph.op(0).output].data = nullptr;
   auto unbound = l->load(case_.graph, bindings_);
   ASSERT_TRUE(unbound.ok());
-  EXPECT_EQ((*unbound)->bind({0, kNone, 0, 0}, 1).status().code(),
-            StatusCode::kFailedPrecondition);
+  EXPECT_EQ((*unbound)->bind({0, kNone, 0, 0}, 1).status().code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(l->load(case_.graph, {}).status().code(), StatusCode::kInvalidArgument);
 }
 

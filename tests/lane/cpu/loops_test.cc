@@ -30,8 +30,8 @@ TEST(Unary, EveryFunction) {
 
 TEST(Unary, BetweenLayouts) {
   Case c;
-  c.input({1, 19, 6, 5}, Case::kRows).op(UnaryAttributes{{Function::kTanh, 0, 0}}, {},
-                                         Case::kChannelsLast);
+  c.input({1, 19, 6, 5}, Case::kRows)
+      .op(UnaryAttributes{{Function::kTanh, 0, 0}}, {}, Case::kChannelsLast);
   check_loops(c, elementwise_loops());
 }
 
@@ -100,8 +100,8 @@ TEST(VectorMath, SpecialValues) {
 
 TEST(Binary, KindsAndBroadcasting) {
   using Kind = BinaryAttributes::Kind;
-  for (const Kind kind : {Kind::kAdd, Kind::kSub, Kind::kMul, Kind::kDiv, Kind::kPow, Kind::kMax,
-                          Kind::kMin}) {
+  for (const Kind kind :
+       {Kind::kAdd, Kind::kSub, Kind::kMul, Kind::kDiv, Kind::kPow, Kind::kMax, Kind::kMin}) {
     const BinaryAttributes a{kind, {Function::kRelu, 0, 0}};
     for (const Dims& other : {Dims{2, 21, 4, 5}, Dims{1, 21, 1, 1}, Dims{1, 1, 1, 1}, Dims{5},
                               Dims{4, 1}, Dims{2, 1, 4, 5}}) {
@@ -162,8 +162,8 @@ TEST(Reduce, KindsAndAxes) {
   using Kind = ReduceAttributes::Kind;
   for (const Kind kind :
        {Kind::kMean, Kind::kSum, Kind::kMax, Kind::kMin, Kind::kProd, Kind::kL2}) {
-    for (const std::vector<int>& axes : std::vector<std::vector<int>>{
-             {2, 3}, {1}, {3}, {0, 2}, {0, 1, 2, 3}}) {
+    for (const std::vector<int>& axes :
+         std::vector<std::vector<int>>{{2, 3}, {1}, {3}, {0, 2}, {0, 1, 2, 3}}) {
       for (const bool keep : {true, false}) {
         for (const Layout layout : {Case::kRows, Case::kChannelsLast}) {
           Case c;
@@ -186,8 +186,8 @@ TEST(Softmax, MatchesReference) {
       check_loops(c, row_loops(), kGaps);
     }
     Case image;
-    image.input({1, 21, 5, 4}, Case::kChannelsLast).op(SoftmaxAttributes{1, log}, {},
-                                                      Case::kChannelsLast);
+    image.input({1, 21, 5, 4}, Case::kChannelsLast)
+        .op(SoftmaxAttributes{1, log}, {}, Case::kChannelsLast);
     check_loops(image, row_loops());
   }
 }

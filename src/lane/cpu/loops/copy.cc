@@ -92,11 +92,11 @@ std::unique_ptr<Kernel> prepare_copy(const Problem& p) {
     dims.push_back({p.region[d].size(), {p.output.strides[d], stride}});
     from += p.region[d].begin * stride;
   }
-  return make_kernel([copy = BoxCopy<T>(dims, at<T>(p.output, p.region), from),
-                      threads = p.threads] {
-    copy.run(threads);
-    return Status();
-  });
+  return make_kernel(
+      [copy = BoxCopy<T>(dims, at<T>(p.output, p.region), from), threads = p.threads] {
+        copy.run(threads);
+        return Status();
+      });
 }
 
 template <typename T>
@@ -183,8 +183,7 @@ std::unique_ptr<Kernel> prepare_reshape(const Problem& p) {
       T* target = to + at[1];
       int64_t number = first + at[0];
       while (count > 0) {
-        const int64_t n =
-            number_step == 1 ? std::min(count, source.run - number % source.run) : 1;
+        const int64_t n = number_step == 1 ? std::min(count, source.run - number % source.run) : 1;
         copy_run(target, to_stride, from + source.offset(number), source.stride, n);
         target += n * to_stride;
         number += n * number_step;
@@ -247,9 +246,12 @@ std::unique_ptr<Kernel> prepare_gather(const Problem& p) {
 int64_t pad_source(PadAttributes::Mode mode, int64_t i, int64_t extent) {
   if (i >= 0 && i < extent) return i;
   switch (mode) {
-    case PadAttributes::Mode::kEdge: return i < 0 ? 0 : extent - 1;
-    case PadAttributes::Mode::kReflect: return i < 0 ? -i : 2 * (extent - 1) - i;
-    case PadAttributes::Mode::kConstant: break;
+    case PadAttributes::Mode::kEdge:
+      return i < 0 ? 0 : extent - 1;
+    case PadAttributes::Mode::kReflect:
+      return i < 0 ? -i : 2 * (extent - 1) - i;
+    case PadAttributes::Mode::kConstant:
+      break;
   }
   return kNone;
 }
@@ -311,11 +313,16 @@ std::unique_ptr<Kernel> prepare_pad(const Problem& p) {
 template <typename T>
 std::unique_ptr<Kernel> prepare_for(const Problem& p) {
   switch (p.op->kind()) {
-    case OperatorKind::kConcat: return prepare_concat<T>(p);
-    case OperatorKind::kReshape: return prepare_reshape<T>(p);
-    case OperatorKind::kGather: return prepare_gather<T>(p);
-    case OperatorKind::kPad: return prepare_pad<T>(p);
-    default: return prepare_copy<T>(p);
+    case OperatorKind::kConcat:
+      return prepare_concat<T>(p);
+    case OperatorKind::kReshape:
+      return prepare_reshape<T>(p);
+    case OperatorKind::kGather:
+      return prepare_gather<T>(p);
+    case OperatorKind::kPad:
+      return prepare_pad<T>(p);
+    default:
+      return prepare_copy<T>(p);
   }
 }
 
@@ -329,7 +336,8 @@ class CopyLoops : public Implementation {
       case OperatorKind::kCopy:
       case OperatorKind::kReshape:
       case OperatorKind::kGather:
-      case OperatorKind::kPad: return {};
+      case OperatorKind::kPad:
+        return {};
       default:
         return unsupported(std::string("copy loops do not do ") + to_string(p.op->kind()));
     }

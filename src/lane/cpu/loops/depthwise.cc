@@ -24,7 +24,7 @@ constexpr int kPixels = 4;
 
 // A run of output pixels that all have the same taps inside the image.
 struct Run {
-  const float* input;  // under the first tap of the first pixel
+  const float* input;                // under the first tap of the first pixel
   int64_t row_stride, pixel_stride;  // from tap to tap, dilation included
   int64_t step;                      // from output pixel to output pixel
   const float* weights;              // first tap
@@ -38,8 +38,8 @@ struct Run {
   float low, high;
 };
 
-// The epilogue of one vector. By reference: passing vectors by value would depend on the instruction
-// set.
+// The epilogue of one vector. By reference: passing vectors by value would depend on the
+// instruction set.
 template <int kWidth>
 TANDEM_INLINE void store(const Run& r, int64_t pixel, int64_t c,
                          const typename VectorOf<kWidth>::Type& sum) {
@@ -73,7 +73,8 @@ TANDEM_INLINE void pixels(const Run& r, int64_t pixel, int64_t c) {
     if constexpr (kTaps > 0) {
       Vector x[(kCount - 1) * kStep + kTaps];
 #pragma GCC unroll 16
-      for (int i = 0; i < (kCount - 1) * kStep + kTaps; ++i) x[i] = load(input + i * r.pixel_stride);
+      for (int i = 0; i < (kCount - 1) * kStep + kTaps; ++i)
+        x[i] = load(input + i * r.pixel_stride);
 #pragma GCC unroll 8
       for (int t = 0; t < kTaps; ++t) {
         const Vector w = load(weights + t * r.weight_tap);
@@ -84,7 +85,8 @@ TANDEM_INLINE void pixels(const Run& r, int64_t pixel, int64_t c) {
       for (int64_t t = 0; t < r.taps; ++t) {
         const Vector w = load(weights + t * r.weight_tap);
 #pragma GCC unroll 8
-        for (int p = 0; p < kCount; ++p) sum[p] += w * load(input + p * r.step + t * r.pixel_stride);
+        for (int p = 0; p < kCount; ++p)
+          sum[p] += w * load(input + p * r.step + t * r.pixel_stride);
       }
     }
   }
@@ -147,11 +149,16 @@ enum class Shape { kAny, k3Step1, k3Step2, k5Step1, k5Step2 };
 template <int kWidth>
 TANDEM_INLINE void run_shape(Shape shape, const Run& r, int64_t count, int64_t channel_count) {
   switch (shape) {
-    case Shape::kAny: return run_pixels<kWidth, 0, 0>(r, count, channel_count);
-    case Shape::k3Step1: return run_pixels<kWidth, 3, 1>(r, count, channel_count);
-    case Shape::k3Step2: return run_pixels<kWidth, 3, 2>(r, count, channel_count);
-    case Shape::k5Step1: return run_pixels<kWidth, 5, 1>(r, count, channel_count);
-    case Shape::k5Step2: return run_pixels<kWidth, 5, 2>(r, count, channel_count);
+    case Shape::kAny:
+      return run_pixels<kWidth, 0, 0>(r, count, channel_count);
+    case Shape::k3Step1:
+      return run_pixels<kWidth, 3, 1>(r, count, channel_count);
+    case Shape::k3Step2:
+      return run_pixels<kWidth, 3, 2>(r, count, channel_count);
+    case Shape::k5Step1:
+      return run_pixels<kWidth, 5, 1>(r, count, channel_count);
+    case Shape::k5Step2:
+      return run_pixels<kWidth, 5, 2>(r, count, channel_count);
   }
 }
 
@@ -167,7 +174,7 @@ __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))) void run_
   run_shape<16>(shape, r, count, channel_count);
 }
 __attribute__((target("avx2,fma"))) void run_avx2(Shape shape, const Run& r, int64_t count,
-                                                   int64_t channel_count) {
+                                                  int64_t channel_count) {
   run_shape<8>(shape, r, count, channel_count);
 }
 #endif
@@ -213,8 +220,8 @@ struct Depthwise {
 
   void find_columns() {
     for (int64_t ow = region[3].begin; ow < region[3].end; ++ow) {
-      const Range taps = taps_inside(ow * a.stride[1] - a.pads[1], a.kernel[1], a.dilation[1],
-                                     x.dims[3]);
+      const Range taps =
+          taps_inside(ow * a.stride[1] - a.pads[1], a.kernel[1], a.dilation[1], x.dims[3]);
       if (columns.empty() || columns.back().taps != taps) columns.push_back({{ow, ow}, taps});
       columns.back().outputs.end = ow + 1;
     }
@@ -293,8 +300,7 @@ class DepthwiseLoops : public Implementation {
     return check_channels_contiguous(p);
   }
 
-  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p,
-                                            Resources& resources) const override {
+  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p, Resources& resources) const override {
     Depthwise d;
     d.a = p.op->as<ConvAttributes>();
     d.x = p.inputs[0];
@@ -306,8 +312,8 @@ class DepthwiseLoops : public Implementation {
     d.find_columns();
     const int64_t taps = d.a.kernel[0] * d.a.kernel[1];
     // [tap][channel], then the bias.
-    const auto packed = resources.packed(
-        p.op->name + ":depthwise", (taps + 1) * d.padded_channels, [&](float* to) {
+    const auto packed =
+        resources.packed(p.op->name + ":depthwise", (taps + 1) * d.padded_channels, [&](float* to) {
           const float* weights = p.inputs[1].as<float>();
           for (int64_t c = 0; c < d.a.groups; ++c) {
             for (int64_t t = 0; t < taps; ++t) {

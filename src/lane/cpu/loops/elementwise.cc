@@ -20,30 +20,54 @@ TANDEM_INLINE void loop(const float* x, float* y, int64_t count, float alpha, fl
 template <typename Body>
 TANDEM_INLINE void with_function(Function function, Body body) {
   switch (function) {
-    case Function::kIdentity: return body.template operator()<Function::kIdentity>();
-    case Function::kRelu: return body.template operator()<Function::kRelu>();
-    case Function::kClip: return body.template operator()<Function::kClip>();
-    case Function::kLeakyRelu: return body.template operator()<Function::kLeakyRelu>();
-    case Function::kElu: return body.template operator()<Function::kElu>();
-    case Function::kSigmoid: return body.template operator()<Function::kSigmoid>();
-    case Function::kHardSigmoid: return body.template operator()<Function::kHardSigmoid>();
-    case Function::kTanh: return body.template operator()<Function::kTanh>();
-    case Function::kSilu: return body.template operator()<Function::kSilu>();
-    case Function::kHardSwish: return body.template operator()<Function::kHardSwish>();
-    case Function::kGelu: return body.template operator()<Function::kGelu>();
-    case Function::kGeluTanh: return body.template operator()<Function::kGeluTanh>();
-    case Function::kSoftplus: return body.template operator()<Function::kSoftplus>();
-    case Function::kErf: return body.template operator()<Function::kErf>();
-    case Function::kExp: return body.template operator()<Function::kExp>();
-    case Function::kLog: return body.template operator()<Function::kLog>();
-    case Function::kSqrt: return body.template operator()<Function::kSqrt>();
-    case Function::kReciprocal: return body.template operator()<Function::kReciprocal>();
-    case Function::kAbs: return body.template operator()<Function::kAbs>();
-    case Function::kNeg: return body.template operator()<Function::kNeg>();
-    case Function::kFloor: return body.template operator()<Function::kFloor>();
-    case Function::kCeil: return body.template operator()<Function::kCeil>();
-    case Function::kSin: return body.template operator()<Function::kSin>();
-    case Function::kCos: return body.template operator()<Function::kCos>();
+    case Function::kIdentity:
+      return body.template operator()<Function::kIdentity>();
+    case Function::kRelu:
+      return body.template operator()<Function::kRelu>();
+    case Function::kClip:
+      return body.template operator()<Function::kClip>();
+    case Function::kLeakyRelu:
+      return body.template operator()<Function::kLeakyRelu>();
+    case Function::kElu:
+      return body.template operator()<Function::kElu>();
+    case Function::kSigmoid:
+      return body.template operator()<Function::kSigmoid>();
+    case Function::kHardSigmoid:
+      return body.template operator()<Function::kHardSigmoid>();
+    case Function::kTanh:
+      return body.template operator()<Function::kTanh>();
+    case Function::kSilu:
+      return body.template operator()<Function::kSilu>();
+    case Function::kHardSwish:
+      return body.template operator()<Function::kHardSwish>();
+    case Function::kGelu:
+      return body.template operator()<Function::kGelu>();
+    case Function::kGeluTanh:
+      return body.template operator()<Function::kGeluTanh>();
+    case Function::kSoftplus:
+      return body.template operator()<Function::kSoftplus>();
+    case Function::kErf:
+      return body.template operator()<Function::kErf>();
+    case Function::kExp:
+      return body.template operator()<Function::kExp>();
+    case Function::kLog:
+      return body.template operator()<Function::kLog>();
+    case Function::kSqrt:
+      return body.template operator()<Function::kSqrt>();
+    case Function::kReciprocal:
+      return body.template operator()<Function::kReciprocal>();
+    case Function::kAbs:
+      return body.template operator()<Function::kAbs>();
+    case Function::kNeg:
+      return body.template operator()<Function::kNeg>();
+    case Function::kFloor:
+      return body.template operator()<Function::kFloor>();
+    case Function::kCeil:
+      return body.template operator()<Function::kCeil>();
+    case Function::kSin:
+      return body.template operator()<Function::kSin>();
+    case Function::kCos:
+      return body.template operator()<Function::kCos>();
   }
 }
 
@@ -71,9 +95,8 @@ TANDEM_INLINE void loop2(const float* a, int64_t a_stride, const float* b, int64
 
 TANDEM_MULTIVERSION void apply(const Activation& f, const float* x, float* y, int64_t count) {
   const float alpha = f.alpha, beta = f.beta;
-  with_function(f.function, [=]<Function F>() TANDEM_LAMBDA_INLINE {
-    loop<F>(x, y, count, alpha, beta);
-  });
+  with_function(f.function,
+                [=]<Function F>() TANDEM_LAMBDA_INLINE { loop<F>(x, y, count, alpha, beta); });
 }
 
 TANDEM_MULTIVERSION void apply_rows(const Activation& f, float* data, const int64_t* row_offsets,
@@ -100,16 +123,21 @@ TANDEM_MULTIVERSION void finish(const Activation& f, const float* x, const float
 TANDEM_MULTIVERSION void combine(BinaryAttributes::Kind kind, const float* a, int64_t a_stride,
                                  const float* b, int64_t b_stride, float* y, int64_t count) {
   using Kind = BinaryAttributes::Kind;
-  const auto go = [=](auto op) TANDEM_LAMBDA_INLINE {
-    loop2(a, a_stride, b, b_stride, y, count, op);
-  };
+  const auto go = [=](auto op)
+                      TANDEM_LAMBDA_INLINE { loop2(a, a_stride, b, b_stride, y, count, op); };
   switch (kind) {
-    case Kind::kAdd: return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u + v; });
-    case Kind::kSub: return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u - v; });
-    case Kind::kMul: return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u * v; });
-    case Kind::kDiv: return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u / v; });
-    case Kind::kMax: return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u < v ? v : u; });
-    case Kind::kMin: return go([](float u, float v) TANDEM_LAMBDA_INLINE { return v < u ? v : u; });
+    case Kind::kAdd:
+      return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u + v; });
+    case Kind::kSub:
+      return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u - v; });
+    case Kind::kMul:
+      return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u * v; });
+    case Kind::kDiv:
+      return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u / v; });
+    case Kind::kMax:
+      return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u < v ? v : u; });
+    case Kind::kMin:
+      return go([](float u, float v) TANDEM_LAMBDA_INLINE { return v < u ? v : u; });
     case Kind::kPow:
       // Squares are what models ask for (hand-made variances), and pow() is a slow call.
       if (b_stride == 0 && *b == 2.0f) {
@@ -122,10 +150,14 @@ TANDEM_MULTIVERSION void combine(BinaryAttributes::Kind kind, const float* a, in
 Clamp as_clamp(const Activation& f) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   switch (f.function) {
-    case Function::kIdentity: return {true, -kInfinity, kInfinity};
-    case Function::kRelu: return {true, 0.0f, kInfinity};
-    case Function::kClip: return {true, f.alpha, f.beta};
-    default: return {false, -kInfinity, kInfinity};
+    case Function::kIdentity:
+      return {true, -kInfinity, kInfinity};
+    case Function::kRelu:
+      return {true, 0.0f, kInfinity};
+    case Function::kClip:
+      return {true, f.alpha, f.beta};
+    default:
+      return {false, -kInfinity, kInfinity};
   }
 }
 

@@ -11,8 +11,8 @@ namespace {
 // Values moved at a time through a buffer on the stack where memory is not contiguous.
 constexpr int64_t kChunk = 256;
 
-// A run of `count` values as combine() takes it: contiguous, or one value. Other strides are gathered
-// into `buffer`.
+// A run of `count` values as combine() takes it: contiguous, or one value. Other strides are
+// gathered into `buffer`.
 struct Operand {
   const float* values;
   int64_t stride;

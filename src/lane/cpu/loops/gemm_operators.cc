@@ -9,12 +9,12 @@
 namespace tandem::cpu {
 namespace {
 
-// Input channels below which a convolution's input is copied into a dense, zero-padded buffer first:
-// a row of the kernel window is then one contiguous run.
+// Input channels below which a convolution's input is copied into a dense, zero-padded buffer
+// first: a row of the kernel window is then one contiguous run.
 constexpr int64_t kFewChannels = 16;
 
-// A dense copy [n][height][width][channels] of the box of the input that a slice reads, zero outside
-// of the image, with slack behind it.
+// A dense copy [n][height][width][channels] of the box of the input that a slice reads, zero
+// outside of the image, with slack behind it.
 struct Staging {
   bool used = false;
   const float* from = nullptr;  // element (n begin, channel 0, 0, 0)
@@ -128,8 +128,9 @@ void set_output(const Problem& p, const TensorView* residual, ImplicitGemm& g) {
   std::copy_n(std::array{s[0], s[2], s[3]}.begin(), 3, g.output_strides);
   if (residual != nullptr) {
     g.residual = corner(*residual);
-    std::copy_n(std::array{residual->strides[0], residual->strides[2], residual->strides[3]}.begin(),
-                3, g.residual_strides);
+    std::copy_n(
+        std::array{residual->strides[0], residual->strides[2], residual->strides[3]}.begin(), 3,
+        g.residual_strides);
   }
 }
 
@@ -174,8 +175,8 @@ GemmPlan plan_conv(const Problem& p) {
     common.step[i] = a.stride[i];
   }
 
-  const bool merge_row = a.groups == 1 && a.dilation[1] == 1 && x.dims[1] < kFewChannels &&
-                         a.kernel[1] > 1;
+  const bool merge_row =
+      a.groups == 1 && a.dilation[1] == 1 && x.dims[1] < kFewChannels && a.kernel[1] > 1;
   Staging& staging = plan.staging;
   staging.used = merge_row;
   if (staging.used) {
@@ -355,8 +356,7 @@ void pack_linear(const Problem& p, float* packed) {
   const int64_t columns = p.inputs[1].dims[1];
   pack_groups(
       linear_layout(p), bias_of(p, a.has_bias),
-      [=](int64_t, int64_t k, int64_t column) { return weights[k * columns + column]; }, 1,
-      packed);
+      [=](int64_t, int64_t k, int64_t column) { return weights[k * columns + column]; }, 1, packed);
 }
 
 // The leading dimensions as few nested rows, those that are contiguous in all tensors merged.
@@ -420,25 +420,34 @@ GemmPlan plan_linear(const Problem& p) {
 
 GemmPlan plan_of(const Problem& p) {
   switch (p.op->kind()) {
-    case OperatorKind::kConv: return plan_conv(p);
-    case OperatorKind::kConvTranspose: return plan_conv_transpose(p);
-    default: return plan_linear(p);
+    case OperatorKind::kConv:
+      return plan_conv(p);
+    case OperatorKind::kConvTranspose:
+      return plan_conv_transpose(p);
+    default:
+      return plan_linear(p);
   }
 }
 
 PackedLayout layout_of(const Problem& p) {
   switch (p.op->kind()) {
-    case OperatorKind::kConv: return conv_layout(p);
-    case OperatorKind::kConvTranspose: return conv_transpose_layout(p);
-    default: return linear_layout(p);
+    case OperatorKind::kConv:
+      return conv_layout(p);
+    case OperatorKind::kConvTranspose:
+      return conv_transpose_layout(p);
+    default:
+      return linear_layout(p);
   }
 }
 
 void pack(const Problem& p, float* packed) {
   switch (p.op->kind()) {
-    case OperatorKind::kConv: return pack_conv(p, packed);
-    case OperatorKind::kConvTranspose: return pack_conv_transpose(p, packed);
-    default: return pack_linear(p, packed);
+    case OperatorKind::kConv:
+      return pack_conv(p, packed);
+    case OperatorKind::kConvTranspose:
+      return pack_conv_transpose(p, packed);
+    default:
+      return pack_linear(p, packed);
   }
 }
 
@@ -465,7 +474,8 @@ class TiledGemm : public Implementation {
     } else if (kind != OperatorKind::kConvTranspose) {
       return unsupported(std::string("tiled_gemm does not do ") + to_string(kind));
     }
-    if (!is_contiguous_along(p.inputs[0], channel_dim) || !is_contiguous_along(p.output, channel_dim) ||
+    if (!is_contiguous_along(p.inputs[0], channel_dim) ||
+        !is_contiguous_along(p.output, channel_dim) ||
         (has_residual && !is_contiguous_along(p.inputs.back(), channel_dim))) {
       return unsupported(p.op->name + ": channels are not contiguous in memory; give its tensors " +
                          "the channels-last order");
@@ -484,11 +494,10 @@ class TiledGemm : public Implementation {
     }
   }
 
-  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p,
-                                            Resources& resources) const override {
+  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p, Resources& resources) const override {
     const PackedLayout layout = layout_of(p);
-    const auto packed = resources.packed(p.op->name + ":panels", layout.floats,
-                                         [&](float* to) { pack(p, to); });
+    const auto packed =
+        resources.packed(p.op->name + ":panels", layout.floats, [&](float* to) { pack(p, to); });
     GemmPlan plan = plan_of(p);
     int64_t gemm_floats = 0;
     std::vector<ImplicitGemm> gemms;
@@ -504,16 +513,16 @@ class TiledGemm : public Implementation {
     plan.gemms = std::move(gemms);
     resources.reserve_scratch((gemm_floats + plan.staging.floats()) * sizeof(float));
 
-    return make_kernel([plan = std::move(plan), packed, gemm_floats, &resources,
-                        threads = p.threads]() {
-      float* scratch = resources.scratch();
-      float* staged = scratch + gemm_floats;
-      if (plan.staging.used) stage(plan.staging, threads, staged);
-      for (const ImplicitGemm& g : plan.gemms) {
-        cpu::run(g, plan.staging.used ? staged : g.input, threads, scratch);
-      }
-      return Status();
-    });
+    return make_kernel(
+        [plan = std::move(plan), packed, gemm_floats, &resources, threads = p.threads]() {
+          float* scratch = resources.scratch();
+          float* staged = scratch + gemm_floats;
+          if (plan.staging.used) stage(plan.staging, threads, staged);
+          for (const ImplicitGemm& g : plan.gemms) {
+            cpu::run(g, plan.staging.used ? staged : g.input, threads, scratch);
+          }
+          return Status();
+        });
   }
 };
 

@@ -51,15 +51,14 @@ std::vector<Segment> segments_of(const ImplicitGemm& g, int64_t begin, int64_t e
     const int64_t channel = k % g.channels;
     const int64_t count = std::min(g.channels - channel, end - k);
     const Tap& t = g.taps[tap];
-    segments.push_back(
-        {t, t.y * g.input_strides[1] + t.x * g.input_strides[2] + channel, count});
+    segments.push_back({t, t.y * g.input_strides[1] + t.x * g.input_strides[2] + channel, count});
     k += count;
   }
   return segments;
 }
 
-// Short copies are frequent here (a few channels), and a call of memcpy each would cost as much as the
-// copying.
+// Short copies are frequent here (a few channels), and a call of memcpy each would cost as much as
+// the copying.
 TANDEM_INLINE void copy_floats(float* to, const float* from, int64_t count) {
   constexpr int64_t kGroup = 16;
   if (count < kGroup) {
@@ -87,8 +86,8 @@ TANDEM_MULTIVERSION void pack_rows(const ImplicitGemm& g, const float* input,
     for (const Segment& s : segments) {
       const int64_t in_y = y + s.tap.y, in_x = x + s.tap.x;
       if (g.input_has_slack) {
-        // Never outside. Whole groups of 16 floats: those behind the end are overwritten by the next
-        // segment, or lie in the padding of the packed row.
+        // Never outside. Whole groups of 16 floats: those behind the end are overwritten by the
+        // next segment, or lie in the padding of the packed row.
         for (int64_t i = 0; i < s.count; i += 16) {
           std::memcpy(to + i, pixel + s.offset + i, 16 * sizeof(float));
         }
@@ -137,8 +136,7 @@ TANDEM_MULTIVERSION void copy_rows(const float* from, const int64_t* from_rows, 
 
 // Computes the columns [column, column + panels * kPanel) of the rows in `job`, as far as they lie
 // within the slice.
-void run_tile(const ImplicitGemm& g, const TileGemm& kernel, const Clamp& clamp,
-              const TileJob& job,
+void run_tile(const ImplicitGemm& g, const TileGemm& kernel, const Clamp& clamp, const TileJob& job,
               Tile tile, int64_t column, int panels) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   tile.bias = job.first ? g.bias + column : nullptr;
@@ -183,7 +181,8 @@ void run_tile(const ImplicitGemm& g, const TileGemm& kernel, const Clamp& clamp,
 }
 
 // The rows [row_begin, row_end) and the panels [panel_begin, panel_end), on one thread.
-void run_part(const ImplicitGemm& g, const float* input, Part row_range, Part panel_range, float* packed) {
+void run_part(const ImplicitGemm& g, const float* input, Part row_range, Part panel_range,
+              float* packed) {
   const TileGemm& kernel = tile_gemm();
   const Clamp clamp = as_clamp(g.activation);
   const int64_t depth = static_cast<int64_t>(g.taps.size()) * g.channels;

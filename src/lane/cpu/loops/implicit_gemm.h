@@ -19,8 +19,8 @@ struct Tap {
 //   input(n, origin + step * (h, w) + tap, channel) * weight[tap][channel][column]
 // where input is zero outside of its extents.
 struct ImplicitGemm {
-  const float* input = nullptr;  // channels are contiguous
-  int64_t channel_offset = 0;    // of the first channel summed (a group's)
+  const float* input = nullptr;          // channels are contiguous
+  int64_t channel_offset = 0;            // of the first channel summed (a group's)
   int64_t input_strides[3] = {0, 0, 0};  // n, h, w
   int64_t input_size[2] = {1, 1};        // h, w
   int64_t origin[2] = {0, 0};

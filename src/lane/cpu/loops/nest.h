@@ -57,8 +57,8 @@ struct Nest {
     const bool cut_outer = outer >= threads;
     parallel(threads, [&](int index, int parts) {
       const Part runs = cut_outer ? part_of(outer, index, parts) : Part{0, outer};
-      const Part run = cut_outer ? Part{0, inner().extent}
-                                 : part_of(inner().extent, index, parts, kLineFloats);
+      const Part run =
+          cut_outer ? Part{0, inner().extent} : part_of(inner().extent, index, parts, kLineFloats);
       if (run.begin == run.end) return;
       for (int64_t i = runs.begin; i < runs.end; ++i) {
         Offsets offsets;

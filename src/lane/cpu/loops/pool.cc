@@ -51,8 +51,8 @@ struct Pool {
     const int64_t inside = static_cast<int64_t>(taps.size());
     const bool max = a.kind == PoolAttributes::Kind::kMax;
     const float factor = max || inside == 0 ? 1.0f : 1.0f / divisor(oh, ow, inside);
-    float* to = y.as<float>() + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3] +
-                channels.begin;
+    float* to =
+        y.as<float>() + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3] + channels.begin;
     if (max) {
       max_of_rows(taps.data(), inside, channels.begin, to, channels.size());
     } else {
@@ -92,8 +92,8 @@ class PoolLoops : public Implementation {
         taps.reserve(pool.a.kernel[0] * pool.a.kernel[1]);
         for (int64_t i = part.begin; i < part.end; ++i) {
           const int64_t w = i % r[3].size(), row = i / r[3].size();
-          pool.pixel(r[0].begin + row / r[2].size(), r[2].begin + row % r[2].size(),
-                     r[3].begin + w, channels, taps);
+          pool.pixel(r[0].begin + row / r[2].size(), r[2].begin + row % r[2].size(), r[3].begin + w,
+                     channels, taps);
         }
       });
       return Status();

@@ -30,8 +30,8 @@ class ReduceLoops : public Implementation {
     int64_t reduced_count = 1;
     size_t out = 0;
     for (size_t d = 0; d < x.dims.size(); ++d) {
-      const bool reduced = std::find(a.axes.begin(), a.axes.end(), static_cast<int>(d)) !=
-                           a.axes.end();
+      const bool reduced =
+          std::find(a.axes.begin(), a.axes.end(), static_cast<int>(d)) != a.axes.end();
       if (reduced) {
         reduced_dims.push_back({x.dims[d], {x.strides[d]}});
         reduced_count *= x.dims[d];
@@ -56,8 +56,7 @@ class ReduceLoops : public Implementation {
           for (int64_t i = 0; i < count; ++i) {
             float sum = neutral(kind);
             reduced.for_each_run(1, [&](const Nest<1>::Offsets& at_x, int64_t n) {
-              const float part =
-                  reduce_row(kind, x + i * x_stride + at_x[0], reduced_stride, n);
+              const float part = reduce_row(kind, x + i * x_stride + at_x[0], reduced_stride, n);
               // Parts of kL2 are sums of squares already.
               accumulate(kind == ReduceAttributes::Kind::kL2 ? ReduceAttributes::Kind::kSum : kind,
                          &part, &sum, 1);

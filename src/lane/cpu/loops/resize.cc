@@ -1,7 +1,8 @@
 // Resizing of images: nearest, linear and cubic.
+#include "graph/resize.h"
+
 #include <vector>
 
-#include "graph/resize.h"
 #include "lane/cpu/loops/loops.h"
 #include "lane/cpu/loops/rows.h"
 

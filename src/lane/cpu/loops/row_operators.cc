@@ -77,15 +77,14 @@ class RowLoops : public Implementation {
       return unsupported(std::string("row loops do not do ") + to_string(kind));
     }
     const size_t last = p.region.size() - 1;
-    const bool contiguous = p.region[last].size() == 1 || (p.inputs[0].strides[last] == 1 &&
-                                                           p.output.strides[last] == 1);
+    const bool contiguous = p.region[last].size() == 1 ||
+                            (p.inputs[0].strides[last] == 1 && p.output.strides[last] == 1);
     return contiguous ? Status()
                       : unsupported(p.op->name + ": rows are not contiguous in memory; give its " +
                                     "tensors the row-major order");
   }
 
-  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p,
-                                            Resources& resources) const override {
+  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p, Resources& resources) const override {
     return p.op->kind() == OperatorKind::kSoftmax ? prepare_softmax(p, resources)
                                                   : prepare_layer_norm(p);
   }

@@ -128,10 +128,14 @@ TANDEM_MULTIVERSION void accumulate(Reduction kind, const float* x, float* sum, 
 
 float neutral(Reduction kind) {
   switch (kind) {
-    case Reduction::kProd: return 1.0f;
-    case Reduction::kMax: return -kInfinity;
-    case Reduction::kMin: return kInfinity;
-    default: return 0.0f;
+    case Reduction::kProd:
+      return 1.0f;
+    case Reduction::kMax:
+      return -kInfinity;
+    case Reduction::kMin:
+      return kInfinity;
+    default:
+      return 0.0f;
   }
 }
 
@@ -196,11 +200,16 @@ TANDEM_MULTIVERSION void sum_of_rows(const float* const* rows, int64_t row_count
 TANDEM_MULTIVERSION void weighted_sum_of_rows(const float* const* rows, const float* weights,
                                               int row_count, float* y, int64_t count) {
   switch (row_count) {
-    case 1: return weighted<1>(rows, weights, y, count);
-    case 2: return weighted<2>(rows, weights, y, count);
-    case 4: return weighted<4>(rows, weights, y, count);
-    case 8: return weighted<8>(rows, weights, y, count);
-    default: return weighted<16>(rows, weights, y, count);
+    case 1:
+      return weighted<1>(rows, weights, y, count);
+    case 2:
+      return weighted<2>(rows, weights, y, count);
+    case 4:
+      return weighted<4>(rows, weights, y, count);
+    case 8:
+      return weighted<8>(rows, weights, y, count);
+    default:
+      return weighted<16>(rows, weights, y, count);
   }
 }
 

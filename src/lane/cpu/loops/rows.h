@@ -24,8 +24,8 @@ void layer_norm_row(const float* x, const float* scale, const float* bias, float
 void max_of_rows(const float* const* rows, int64_t row_count, int64_t offset, float* y,
                  int64_t count);
 // y[i] = factor * the sum of rows[r][offset + i].
-void sum_of_rows(const float* const* rows, int64_t row_count, int64_t offset, float factor, float* y,
-                 int64_t count);
+void sum_of_rows(const float* const* rows, int64_t row_count, int64_t offset, float factor,
+                 float* y, int64_t count);
 // y[i] = the sum of weights[r] * rows[r][i]; row_count is 1, 2, 4, 8 or 16.
 void weighted_sum_of_rows(const float* const* rows, const float* weights, int row_count, float* y,
                           int64_t count);

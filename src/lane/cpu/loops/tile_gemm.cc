@@ -86,8 +86,7 @@ __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))) void mult
 }
 
 template <int kPanels, int... kRows>
-constexpr std::array<Function, sizeof...(kRows)> avx512_row(
-    std::integer_sequence<int, kRows...>) {
+constexpr std::array<Function, sizeof...(kRows)> avx512_row(std::integer_sequence<int, kRows...>) {
   return {multiply_avx512<kRows + 1, kPanels>...};
 }
 
@@ -102,7 +101,9 @@ void run_avx512(const Tile& t, int rows, int panels) {
 
 constexpr TileGemm kAvx512 = {
     .max_rows = 14,
-    .panels = [](int rows) { return rows <= 6 ? 4 : rows <= 8 ? 3 : 2; },
+    .panels = [](int rows) { return rows <= 6   ? 4
+                                    : rows <= 8 ? 3
+                                                : 2; },
     .run = run_avx512,
 };
 
@@ -155,23 +156,27 @@ constexpr TileGemm kBaseline = {
     .run = run_baseline,
 };
 
-const TileGemm& choose() {
+std::vector<TileGemm> usable() {
+  std::vector<TileGemm> list;
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
-    return kAvx512;
+    list.push_back(kAvx512);
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return kAvx2;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) list.push_back(kAvx2);
 #endif
-  return kBaseline;
+  list.push_back(kBaseline);
+  return list;
 }
 
 }  // namespace
 
-const TileGemm& tile_gemm() {
-  static const TileGemm& best = choose();
-  return best;
+const std::vector<TileGemm>& tile_gemms() {
+  static const std::vector<TileGemm> list = usable();
+  return list;
 }
+
+const TileGemm& tile_gemm() { return tile_gemms().front(); }
 
 }  // namespace tandem::cpu

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace tandem::cpu {
 
@@ -41,7 +42,8 @@ struct TileGemm {
   void (*run)(const Tile& tile, int rows, int panels) = nullptr;
 };
 
-// The best one for this processor.
+// Those that this processor can run, best first; and the best one.
+const std::vector<TileGemm>& tile_gemms();
 const TileGemm& tile_gemm();
 
 }  // namespace tandem::cpu

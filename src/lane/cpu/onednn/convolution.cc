@@ -13,8 +13,8 @@ using dnnl::memory;
 // The rows [begin, end) of the image that outputs `out` read, and the pads that they leave.
 void restrict_axis(SliceConv& c, int axis, Range out, int64_t pad, int64_t extent, int64_t& begin) {
   const int64_t first = out.begin * c.stride[axis] - pad;
-  const int64_t end = (out.end - 1) * c.stride[axis] - pad +
-                      (c.kernel[axis] - 1) * c.dilation[axis] + 1;
+  const int64_t end =
+      (out.end - 1) * c.stride[axis] - pad + (c.kernel[axis] - 1) * c.dilation[axis] + 1;
   begin = std::clamp<int64_t>(first, 0, extent);
   // Elements behind the last window stay where the output is whole along the axis (they are fewer
   // than a stride), so that rows of the image keep their place in memory.
@@ -149,9 +149,12 @@ bool SliceConv::output_is_dense() const { return is_dense(y_strides, batch, outp
 
 std::optional<SliceConv> slice_conv(const Problem& problem) {
   switch (problem.op->kind()) {
-    case OperatorKind::kConv: return from_conv(problem);
-    case OperatorKind::kLinear: return from_linear(problem);
-    default: return std::nullopt;
+    case OperatorKind::kConv:
+      return from_conv(problem);
+    case OperatorKind::kLinear:
+      return from_linear(problem);
+    default:
+      return std::nullopt;
   }
 }
 
@@ -174,25 +177,36 @@ Status refuse_reference(const Problem& problem, const char* implementation_info)
 std::optional<Eltwise> as_eltwise(const Activation& a) {
   using dnnl::algorithm;
   switch (a.function) {
-    case Function::kRelu: return Eltwise{algorithm::eltwise_relu, 0, 0};
-    case Function::kLeakyRelu: return Eltwise{algorithm::eltwise_relu, a.alpha, 0};
-    case Function::kClip: return Eltwise{algorithm::eltwise_clip, a.alpha, a.beta};
-    case Function::kElu: return Eltwise{algorithm::eltwise_elu, a.alpha, 0};
-    case Function::kSigmoid: return Eltwise{algorithm::eltwise_logistic, 0, 0};
-    case Function::kTanh: return Eltwise{algorithm::eltwise_tanh, 0, 0};
-    case Function::kSilu: return Eltwise{algorithm::eltwise_swish, 1, 0};
-    case Function::kHardSwish: return Eltwise{algorithm::eltwise_hardswish, 0, 0};
-    case Function::kGelu: return Eltwise{algorithm::eltwise_gelu_erf, 0, 0};
-    case Function::kGeluTanh: return Eltwise{algorithm::eltwise_gelu_tanh, 0, 0};
-    default: return std::nullopt;
+    case Function::kRelu:
+      return Eltwise{algorithm::eltwise_relu, 0, 0};
+    case Function::kLeakyRelu:
+      return Eltwise{algorithm::eltwise_relu, a.alpha, 0};
+    case Function::kClip:
+      return Eltwise{algorithm::eltwise_clip, a.alpha, a.beta};
+    case Function::kElu:
+      return Eltwise{algorithm::eltwise_elu, a.alpha, 0};
+    case Function::kSigmoid:
+      return Eltwise{algorithm::eltwise_logistic, 0, 0};
+    case Function::kTanh:
+      return Eltwise{algorithm::eltwise_tanh, 0, 0};
+    case Function::kSilu:
+      return Eltwise{algorithm::eltwise_swish, 1, 0};
+    case Function::kHardSwish:
+      return Eltwise{algorithm::eltwise_hardswish, 0, 0};
+    case Function::kGelu:
+      return Eltwise{algorithm::eltwise_gelu_erf, 0, 0};
+    case Function::kGeluTanh:
+      return Eltwise{algorithm::eltwise_gelu_tanh, 0, 0};
+    default:
+      return std::nullopt;
   }
 }
 
 std::shared_ptr<const float> reordered_weights(const SliceConv& c, const memory::desc& wanted,
                                                Resources& resources) {
-  const std::string key = c.weights_key + ":onednn:" +
-                          std::string(reinterpret_cast<const char*>(&wanted.data),
-                                      sizeof(wanted.data));
+  const std::string key =
+      c.weights_key +
+      ":onednn:" + std::string(reinterpret_cast<const char*>(&wanted.data), sizeof(wanted.data));
   const int64_t floats = static_cast<int64_t>(wanted.get_size() / sizeof(float));
   return resources.packed(key, floats, [&](float* to) {
     const int64_t h = c.kernel[0], w = c.kernel[1];
@@ -222,8 +236,8 @@ void finish_slice(const SliceConv& c, const Source& s, const Activation& activat
         float* to = c.y + n * c.y_strides[0] + h * c.y_strides[1] + w * c.y_strides[2];
         const float* residual = c.residual;
         if (residual != nullptr) {
-          residual += n * c.residual_strides[0] + h * c.residual_strides[1] +
-                      w * c.residual_strides[2];
+          residual +=
+              n * c.residual_strides[0] + h * c.residual_strides[1] + w * c.residual_strides[2];
         }
         for (int64_t k = 0; k < c.out_channels; k += s.block, from += s.block_stride) {
           finish(activation, from, residual == nullptr ? nullptr : residual + k, to + k,

@@ -27,8 +27,8 @@ struct SliceConv {
   const float* residual = nullptr;  // or null
   int64_t residual_strides[3] = {0, 0, 0};
 
-  // Dense OIHW weights (for a linear operator: a matrix [in][out], out_stride below) and the bias of
-  // the slice's channels.
+  // Dense OIHW weights (for a linear operator: a matrix [in][out], out_stride below) and the bias
+  // of the slice's channels.
   const float* weights = nullptr;
   int64_t weight_out_stride = 0, weight_in_stride = 0;
   const float* bias = nullptr;

@@ -1,6 +1,6 @@
-// Direct convolution on channels-last memory by oneDNN. It wants input and output without gaps; where
-// the output is a view of a larger tensor, or a residual is added, it writes to scratch and a second
-// pass moves the result.
+// Direct convolution on channels-last memory by oneDNN. It wants input and output without gaps;
+// where the output is a view of a larger tensor, or a residual is added, it writes to scratch and a
+// second pass moves the result.
 #include "lane/cpu/onednn/convolution.h"
 #include "lane/cpu/onednn/onednn.h"
 
@@ -78,8 +78,7 @@ class OneDnnConv : public Implementation {
     if (d.ok() && d->through_scratch) info.dispatches = 2;
   }
 
-  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p,
-                                            Resources& resources) const override {
+  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p, Resources& resources) const override {
     TANDEM_ASSIGN_OR_RETURN(Direct d, describe_direct(p));
     const SliceConv& c = d.conv;
     try {
@@ -91,8 +90,8 @@ class OneDnnConv : public Implementation {
       memory dst(d.descriptor.dst_desc(), onednn_engine(), c.y);
       std::unordered_map<int, memory> arguments{
           {DNNL_ARG_SRC, src},
-          {DNNL_ARG_WEIGHTS, memory(d.descriptor.weights_desc(), onednn_engine(),
-                                    const_cast<float*>(weights.get()))},
+          {DNNL_ARG_WEIGHTS,
+           memory(d.descriptor.weights_desc(), onednn_engine(), const_cast<float*>(weights.get()))},
           {DNNL_ARG_DST, dst}};
       if (c.has_bias) {
         arguments.insert({DNNL_ARG_BIAS, memory(d.descriptor.bias_desc(), onednn_engine(),

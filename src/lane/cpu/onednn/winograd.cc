@@ -1,5 +1,5 @@
-// Winograd convolution by oneDNN, 3x3 with stride one. It works on blocks of 16 channels: the input is
-// copied into them, and the result out of them.
+// Winograd convolution by oneDNN, 3x3 with stride one. It works on blocks of 16 channels: the input
+// is copied into them, and the result out of them.
 #include <cstring>
 
 #include "lane/cpu/onednn/convolution.h"
@@ -54,10 +54,11 @@ StatusOr<Winograd> describe_winograd(const Problem& p) {
 }
 
 // Measured on a Zen 5 core with 1 MiB of second-level cache and a shared third-level one, against
-// direct convolution, over images of 7x7 to 56x56 and slices of them, 16 to 512 channels. oneDNN has
-// two variants. 2x3 (tiles of 2x2 outputs; for images that are whole) takes 0.65 to 0.9 of direct's
-// time except on few channels. 4x3 (tiles of 4x4) takes 0.55 to 0.9, but its weights are four times
-// the size of direct's, and where they do not stay in cache it takes up to twice as long.
+// direct convolution, over images of 7x7 to 56x56 and slices of them, 16 to 512 channels. oneDNN
+// has two variants. 2x3 (tiles of 2x2 outputs; for images that are whole) takes 0.65 to 0.9 of
+// direct's time except on few channels. 4x3 (tiles of 4x4) takes 0.55 to 0.9, but its weights are
+// four times the size of direct's, and where they do not stay in cache it takes up to twice as
+// long.
 bool pays(const Winograd& w) {
   const SliceConv& c = w.conv;
   const int64_t pixels = c.batch * c.output[0] * c.output[1];
@@ -69,8 +70,7 @@ bool pays(const Winograd& w) {
   const size_t weights = w.descriptor.weights_desc().get_size();
   if (c.in_channels < 64 || c.out_channels < 32) return false;
   if (c.out_channels < 64) return pixels >= 196 && c.in_channels <= 128;
-  return (weights <= kCachedWeights && pixels >= 98) ||
-         (weights <= kLargeWeights && pixels >= 784);
+  return (weights <= kCachedWeights && pixels >= 98) || (weights <= kLargeWeights && pixels >= 784);
 }
 
 void copy_to_blocks(const SliceConv& c, float* to, int threads) {
@@ -103,8 +103,7 @@ class OneDnnWinograd : public Implementation {
     info.dispatches = 3;
   }
 
-  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p,
-                                            Resources& resources) const override {
+  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p, Resources& resources) const override {
     TANDEM_ASSIGN_OR_RETURN(Winograd w, describe_winograd(p));
     const SliceConv& c = w.conv;
     try {
@@ -118,32 +117,32 @@ class OneDnnWinograd : public Implementation {
       memory dst(w.descriptor.dst_desc(), onednn_engine(), nullptr);
       std::unordered_map<int, memory> arguments{
           {DNNL_ARG_SRC, src},
-          {DNNL_ARG_WEIGHTS, memory(w.descriptor.weights_desc(), onednn_engine(),
-                                    const_cast<float*>(weights.get()))},
+          {DNNL_ARG_WEIGHTS,
+           memory(w.descriptor.weights_desc(), onednn_engine(), const_cast<float*>(weights.get()))},
           {DNNL_ARG_DST, dst}};
       if (c.has_bias) {
         arguments.insert({DNNL_ARG_BIAS, memory(w.descriptor.bias_desc(), onednn_engine(),
                                                 const_cast<float*>(c.bias))});
       }
-      return make_kernel([=, &resources, conv = c, threads = p.threads,
-                          name = p.op->name]() mutable {
-        float* const input = resources.scratch();
-        float* const output = input + src_bytes / sizeof(float);
-        copy_to_blocks(conv, input, threads);
-        try {
-          src.set_data_handle(input);
-          dst.set_data_handle(output);
-          primitive.execute(onednn_stream(), arguments);
-          onednn_stream().wait();
-        } catch (const dnnl::error& error) {
-          return internal_error(name + ": oneDNN: " + error.what());
-        }
-        const int64_t row = conv.output[1] * kBlock, plane = conv.output[0] * row;
-        finish_slice(conv,
-                     {output, {conv.out_channels / kBlock * plane, row, kBlock}, kBlock, plane},
-                     conv.activation, threads);
-        return Status();
-      });
+      return make_kernel(
+          [=, &resources, conv = c, threads = p.threads, name = p.op->name]() mutable {
+            float* const input = resources.scratch();
+            float* const output = input + src_bytes / sizeof(float);
+            copy_to_blocks(conv, input, threads);
+            try {
+              src.set_data_handle(input);
+              dst.set_data_handle(output);
+              primitive.execute(onednn_stream(), arguments);
+              onednn_stream().wait();
+            } catch (const dnnl::error& error) {
+              return internal_error(name + ": oneDNN: " + error.what());
+            }
+            const int64_t row = conv.output[1] * kBlock, plane = conv.output[0] * row;
+            finish_slice(conv,
+                         {output, {conv.out_channels / kBlock * plane, row, kBlock}, kBlock, plane},
+                         conv.activation, threads);
+            return Status();
+          });
     } catch (const dnnl::error& error) {
       return internal_error(p.op->name + ": oneDNN: " + error.what());
     }

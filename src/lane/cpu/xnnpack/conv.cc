@@ -74,16 +74,15 @@ class XnnpackConv : public Implementation {
     return {};
   }
 
-  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p,
-                                            Resources& resources) const override {
+  StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p, Resources& resources) const override {
     const Range rows = p.region[2];
     const int parts = static_cast<int>(std::min<int64_t>(p.threads, rows.size()));
     std::vector<Band> bands;
     for (int64_t n = p.region[0].begin; n < p.region[0].end; ++n) {
       for (int i = 0; i < parts; ++i) {
         const Part part = part_of(rows.size(), i, parts);
-        TANDEM_ASSIGN_OR_RETURN(
-            Band band, make_band(p, n, {rows.begin + part.begin, rows.begin + part.end}));
+        TANDEM_ASSIGN_OR_RETURN(Band band,
+                                make_band(p, n, {rows.begin + part.begin, rows.begin + part.end}));
         bands.push_back(std::move(band));
       }
     }
@@ -136,8 +135,8 @@ class XnnpackConv : public Implementation {
     const float* bias = a.has_bias ? p.inputs[2].as<float>() + channels.begin : nullptr;
 
     const int64_t first = rows.begin * a.stride[0] - a.pads[0];
-    const int64_t end = (rows.end - 1) * a.stride[0] - a.pads[0] +
-                        a.dilation[0] * (a.kernel[0] - 1) + 1;
+    const int64_t end =
+        (rows.end - 1) * a.stride[0] - a.pads[0] + a.dilation[0] * (a.kernel[0] - 1) + 1;
     const int64_t row_begin = std::max<int64_t>(first, 0), row_end = std::min(end, x.dims[2]);
     Clamp clamp = as_clamp(a.activation);
     if (a.has_residual) clamp = as_clamp({});
