@@ -15,9 +15,15 @@ double source_position(const ResizeAttributes& resize, double scale, int64_t inp
       return (x + 0.5) / scale - 0.5;
     case ResizeAttributes::Coordinates::kPytorchHalfPixel:
       return output_extent > 1 ? (x + 0.5) / scale - 0.5 : 0;
-    case ResizeAttributes::Coordinates::kAlignCorners:
+    case ResizeAttributes::Coordinates::kAlignCorners: {
       if (output_extent == 1) return 0;
-      return x * static_cast<double>(input_extent - 1) / static_cast<double>(output_extent - 1);
+      // ONNX aligns the corner of the extent before it is rounded down. A scale that stands for a
+      // whole extent comes close to it only as far as a float can.
+      double extent = scale * static_cast<double>(input_extent);
+      const double rounded = static_cast<double>(output_extent);
+      if (std::abs(extent - rounded) < 1e-5 * rounded) extent = rounded;
+      return x * static_cast<double>(input_extent - 1) / (extent - 1);
+    }
     case ResizeAttributes::Coordinates::kAsymmetric:
       return x / scale;
   }

@@ -181,6 +181,12 @@ TEST(Reference, Resize) {
   EXPECT_THAT(resize_row({.mode = Mode::kLinear}, x, 6), ElementsAre(0, 1, 3, 5, 7, 8));
   EXPECT_THAT(resize_row({.mode = Mode::kLinear, .coordinates = Coordinates::kAlignCorners}, x, 5),
               ElementsAre(0, 2, 4, 6, 8));
+  // A scale of 0.6 makes 4 elements 2.4, of which there are 2: the corner is that of 2.4.
+  EXPECT_THAT(evaluate(ResizeAttributes{.mode = Mode::kLinear,
+                                        .coordinates = Coordinates::kAlignCorners,
+                                        .scale = {1, 0.6f}},
+                       {{{1, 1, 1, 4}, {0, 1, 2, 3}}}, {1, 1, 1, 2}),
+              ElementsAre(0, DoubleNear(3 / 1.4, 1e-6)));
   EXPECT_THAT(resize_row({.mode = Mode::kLinear, .coordinates = Coordinates::kAsymmetric}, x, 6),
               ElementsAre(0, 2, 4, 6, 8, 8));
   EXPECT_THAT(
