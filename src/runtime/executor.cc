@@ -1,0 +1,327 @@
+#include "runtime/executor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <exception>
+
+namespace tandem {
+namespace {
+
+// Lanes may throw; nothing above them may.
+template <typename Call>
+Status guarded(const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception& e) {
+    return internal_error(fmt::format("exception: {}", e.what()));
+  } catch (...) {
+    return internal_error("exception of unknown type");
+  }
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Executor>> Executor::create(const Graph& graph, const Schedule& schedule,
+                                                     const TensorBindings& bindings,
+                                                     std::shared_ptr<LaneCrew> crew,
+                                                     const ExecutorOptions& options) {
+  std::unique_ptr<Executor> executor(new Executor(graph, std::move(crew), options));
+  TANDEM_RETURN_IF_ERROR(executor->bind(schedule, bindings));
+  return executor;
+}
+
+Executor::~Executor() {
+  cancel();
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return working_ == 0; });
+}
+
+Status Executor::bind(const Schedule& schedule, const TensorBindings& bindings) {
+  const size_t lanes = crew_->lanes().size();
+  if (schedule.lanes.size() != lanes) {
+    return invalid_argument(fmt::format("the schedule is for {} lanes, and there are {}",
+                                        schedule.lanes.size(), lanes));
+  }
+  lanes_ = std::vector<LaneState>(lanes);
+  std::vector<QueueLane*> queue_lanes;
+  for (size_t l = 0; l < lanes; ++l) {
+    const auto lane = static_cast<int>(l);
+    QueueLane* queue_lane = crew_->queue_lane(lane);
+    queue_lanes.push_back(queue_lane);
+    if (schedule.lanes[l].empty()) continue;
+    WorkerThread* thread = &crew_->thread(lane);
+    auto crewman = std::find_if(crewmen_.begin(), crewmen_.end(),
+                                [&](const Crewman& c) { return c.thread == thread; });
+    if (crewman == crewmen_.end()) crewman = crewmen_.insert(crewmen_.end(), Crewman{thread, {}});
+    if (queue_lane) {
+      crewman->queue_lanes.push_back(lane);
+    } else {
+      crewman->host_lane = lane;
+    }
+  }
+
+  TANDEM_ASSIGN_OR_RETURN(
+      std::shared_ptr<std::byte> memory,
+      Arena::allocator_for(crew_->lanes())(SharedCounters::bytes_for(lanes)));
+  TANDEM_ASSIGN_OR_RETURN(
+      sync_, make_synchronization(options_.mechanism, std::move(queue_lanes), schedule,
+                                  SharedCounters::create(std::move(memory), lanes,
+                                                         options_.first_count)));
+
+  // Each lane on its own thread, all threads at once.
+  std::vector<Status> bound(lanes);
+  for (size_t l = 0; l < lanes; ++l) {
+    const auto lane = static_cast<int>(l);
+    if (schedule.lanes[l].empty()) continue;
+    crew_->thread(lane).post([&, lane] {
+      bound[lane] = guarded([&] { return bind_lane(lane, schedule.lanes[lane], bindings); });
+    });
+  }
+  for (const Crewman& crewman : crewmen_) crewman.thread->run([] {});
+  for (size_t l = 0; l < lanes; ++l) {
+    TANDEM_RETURN_IF_ERROR(
+        bound[l].with_context("lane " + crew_->info(static_cast<int>(l)).name));
+  }
+  return {};
+}
+
+Status Executor::bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
+                           const TensorBindings& bindings) {
+  LaneState& state = lanes_[lane];
+  TANDEM_ASSIGN_OR_RETURN(state.program, crew_->lanes()[lane]->load(graph_, bindings));
+  for (const ScheduledSlice& scheduled : slices) {
+    auto task = state.program->bind(scheduled.slice, scheduled.threads);
+    if (!task.ok()) return task.status().with_context(to_string(graph_, scheduled.slice));
+    state.slices.push_back({scheduled.slice, scheduled.waits, std::move(task).value()});
+  }
+  return {};
+}
+
+Status Executor::run(const std::function<void()>& prepare, const std::function<void()>& collect) {
+  const Clock::time_point deadline = Clock::now() + options_.deadline;
+  if (!settle(deadline)) {
+    return deadline_exceeded("still busy with an earlier run that was aborted: " +
+                             describe_progress());
+  }
+  if (!lease_) {
+    TANDEM_ASSIGN_OR_RETURN(LaneCrew::Lease lease, LaneCrew::acquire(crew_, deadline));
+    lease_.emplace(std::move(lease));
+  }
+  prepare();
+
+  sync_->begin(deadline);
+  for (LaneState& lane : lanes_) {
+    lane.at.store(0, std::memory_order_relaxed);
+    lane.phase.store(Phase::kWaiting, std::memory_order_relaxed);
+  }
+  at_gate_.store(0);
+  gate_open_.store(false);
+  {
+    std::lock_guard lock(mutex_);
+    running_ = true;
+    working_ = static_cast<int>(crewmen_.size());
+    blamed_.clear();
+  }
+  started_ = finished_ = Clock::now();  // stays if there is nothing to do
+  for (const Crewman& crewman : crewmen_) {
+    crewman.thread->post([this, &crewman] { serve(crewman); });
+  }
+  std::unique_lock lock(mutex_);
+  const auto idle = [this] { return working_ == 0; };
+  if (!idle_.wait_until(lock, deadline, idle)) {
+    lock.unlock();
+    expire();
+    lock.lock();
+    idle_.wait_until(lock, Clock::now() + options_.drain_grace, idle);
+  }
+  running_ = false;
+  lock.unlock();
+
+  if (sync_->aborted()) expire();  // for want of a better reason, a device gave up a wait
+  Status result = sync_->reason();
+  if (result.ok()) {
+    makespan_us_ = microseconds(finished_ - started_);
+    collect();
+  }
+  settle(Clock::now());
+  return result;
+}
+
+bool Executor::settle(Clock::time_point deadline) {
+  if (!lease_) return true;
+  {
+    std::unique_lock lock(mutex_);
+    if (!idle_.wait_until(lock, deadline, [this] { return working_ == 0; })) return false;
+  }
+  sync_->end();
+  lease_.reset();
+  return true;
+}
+
+void Executor::cancel() {
+  std::lock_guard lock(mutex_);
+  if (running_) sync_->abort(cancelled("the run was cancelled"));
+}
+
+void Executor::open_gate() {
+  if (at_gate_.fetch_add(1) + 1 == static_cast<int>(crewmen_.size())) {
+    started_ = Clock::now();
+    gate_open_.store(true, std::memory_order_release);
+    return;
+  }
+  while (!gate_open_.load(std::memory_order_acquire)) {
+    cpu_relax();
+    std::this_thread::yield();
+  }
+}
+
+void Executor::serve(const Crewman& crewman) {
+  open_gate();
+  for (int lane : crewman.queue_lanes) {
+    if (Status fed = guarded([&] { return feed(lane); }); !fed.ok()) fail(lane, std::move(fed));
+  }
+  Clock::time_point finished = started_;
+  if (crewman.host_lane != kNone && !sync_->aborted()) {
+    const int lane = crewman.host_lane;
+    if (Status done = compute(lane); !done.ok()) fail(lane, std::move(done));
+    lanes_[lane].phase.store(Phase::kDone, std::memory_order_relaxed);
+    finished = Clock::now();
+  }
+  for (int lane : crewman.queue_lanes) {
+    if (sync_->aborted()) break;
+    if (Status ended = sync_->wait_for_end(lane); !ended.ok()) {
+      fail(lane, ended.with_context("waiting for its last slice"));
+    }
+    finished = Clock::now();
+  }
+  for (int lane : crewman.queue_lanes) finish_queue(lane);
+  std::lock_guard lock(mutex_);
+  finished_ = std::max(finished_, finished);
+  if (--working_ == 0) idle_.notify_all();
+}
+
+// Nothing here may wait for the device: until everything is flushed, the device may be waiting for
+// what comes after.
+Status Executor::feed(int lane) {
+  QueueLane& queue = *crew_->queue_lane(lane);
+  // A device starts on what it has while the rest is enqueued.
+  constexpr size_t kSlicesPerFlush = 16;
+  const std::vector<BoundSlice>& slices = lanes_[lane].slices;
+  for (size_t i = 0; i < slices.size() && !sync_->aborted(); ++i) {
+    const auto enqueue = [&]() -> Status {
+      for (const Wait& wait : slices[i].waits) {
+        TANDEM_RETURN_IF_ERROR(sync_->enqueue_wait(lane, wait));
+      }
+      TANDEM_RETURN_IF_ERROR(slices[i].task->launch());
+      const auto count = static_cast<int>(i) + 1;
+      return sync_->is_awaited(lane, count) ? sync_->enqueue_signal(lane, count) : Status();
+    };
+    if (Status enqueued = guarded(enqueue); !enqueued.ok()) {
+      return enqueued.with_context(to_string(graph_, slices[i].slice));
+    }
+    if (i % kSlicesPerFlush == 0) TANDEM_RETURN_IF_ERROR(queue.flush());
+  }
+  return queue.flush();
+}
+
+Status Executor::compute(int lane) {
+  LaneState& state = lanes_[lane];
+  for (size_t i = 0; i < state.slices.size(); ++i) {
+    const BoundSlice& slice = state.slices[i];
+    state.at.store(static_cast<int>(i), std::memory_order_relaxed);
+    state.phase.store(Phase::kWaiting, std::memory_order_relaxed);
+    for (const Wait& wait : slice.waits) {
+      if (Status waited = guarded([&] { return sync_->wait(wait); }); !waited.ok()) {
+        return waited.with_context(fmt::format(
+            "waiting for {} before {}", name_of(wait.lane, wait.count - 1), name_of(lane, i)));
+      }
+    }
+    if (sync_->aborted()) return cancelled("the run was aborted");
+    state.phase.store(Phase::kComputing, std::memory_order_relaxed);
+    if (Status launched = guarded([&] { return slice.task->launch(); }); !launched.ok()) {
+      return launched.with_context(to_string(graph_, slice.slice));
+    }
+    sync_->signal(lane, static_cast<int>(i) + 1);
+  }
+  return {};
+}
+
+// Leaves the queue empty, whatever happened.
+void Executor::finish_queue(int lane) {
+  QueueLane& queue = *crew_->queue_lane(lane);
+  while (true) {
+    const Status drained =
+        guarded([&] { return queue.drain(Clock::now() + options_.drain_grace); });
+    if (drained.ok()) return;
+    fail(lane, drained.with_context("draining its queue"));
+    // Anything but a late queue is an error of the device, after which nothing runs on it.
+    if (drained.code() != StatusCode::kDeadlineExceeded) return;
+  }
+}
+
+void Executor::fail(int lane, Status reason) {
+  // A lane that stopped because the run was aborted is not the one that failed, and neither is one
+  // whose wait has taken too long.
+  if (sync_->aborted() || reason.code() == StatusCode::kDeadlineExceeded) return expire();
+  {
+    std::lock_guard lock(mutex_);
+    blamed_.push_back(lane);
+  }
+  sync_->abort(reason.with_context("lane " + crew_->info(lane).name));
+}
+
+void Executor::expire() {
+  if (!sync_->reason().ok()) return;
+  {
+    std::lock_guard lock(mutex_);
+    blamed_ = stalled_lanes();
+  }
+  sync_->abort(deadline_exceeded(fmt::format("a lane is late for the deadline of {} ms: {}",
+                                             options_.deadline.count(), describe_progress())));
+}
+
+std::string Executor::name_of(int lane, int slice) const {
+  return fmt::format("{} on lane {}", to_string(graph_, lanes_[lane].slices[slice].slice),
+                     crew_->info(lane).name);
+}
+
+std::string Executor::describe_progress() const {
+  std::vector<std::string> parts;
+  for (size_t l = 0; l < lanes_.size(); ++l) {
+    const auto lane = static_cast<int>(l);
+    const LaneState& state = lanes_[l];
+    const auto total = static_cast<int>(state.slices.size());
+    if (crew_->queue_lane(lane)) {
+      // What is known of a queue may lag behind: not every slice is signalled.
+      const int finished = sync_->finished(lane);
+      if (finished >= total) continue;
+      parts.push_back(fmt::format("lane {} has signalled {} of {} slices, and comes next to {}",
+                                  crew_->info(lane).name, finished, total,
+                                  to_string(graph_, state.slices[finished].slice)));
+    } else if (const Phase phase = state.phase.load(); total > 0 && phase != Phase::kDone) {
+      parts.push_back(fmt::format("lane {} {} {}", crew_->info(lane).name,
+                                  phase == Phase::kComputing ? "is at" : "waits before",
+                                  to_string(graph_, state.slices[state.at].slice)));
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::vector<int> Executor::stalled_lanes() const {
+  std::vector<int> computing;
+  std::vector<int> queues;
+  for (size_t l = 0; l < lanes_.size(); ++l) {
+    const auto lane = static_cast<int>(l);
+    if (crew_->queue_lane(lane)) {
+      if (sync_->finished(lane) < static_cast<int>(lanes_[l].slices.size())) queues.push_back(lane);
+    } else if (lanes_[l].phase.load() == Phase::kComputing) {
+      computing.push_back(lane);
+    }
+  }
+  // A queue does not say whether it waits or computes. If no host lane computes, it must.
+  return computing.empty() ? queues : computing;
+}
+
+}  // namespace tandem

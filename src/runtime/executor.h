@@ -1,0 +1,124 @@
+// Runs a schedule on lanes.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "profile/lane_crew.h"
+#include "runtime/memory_plan.h"
+#include "runtime/sync.h"
+#include "schedule/schedule.h"
+
+namespace tandem {
+
+struct ExecutorOptions {
+  SyncMechanism mechanism = SyncMechanism::kSvm;  // not kAuto
+  std::chrono::milliseconds deadline{10'000};
+  // After a fault, how long run() waits for lanes to finish what they are at. A lane that takes
+  // longer is waited for by the next run() (up to its deadline), and by the destructor.
+  std::chrono::milliseconds drain_grace{2'000};
+  // Where progress counters start. They wrap around; tests start them just before that.
+  uint32_t first_count = 0;
+};
+
+// One schedule bound to memory. Every thread of the crew that has slices to do feeds the queues of
+// its asynchronous lanes first, all of them, with waits and signals in between; then computes the
+// slices of its own lane, waiting and signalling in between; then waits for its queues.
+class Executor {
+ public:
+  // Loads the graph on every lane that has slices, and binds them. The schedule must pass
+  // check_schedule(). Takes no lease: the caller has one. Graph and memory must outlive the executor.
+  static StatusOr<std::unique_ptr<Executor>> create(const Graph& graph, const Schedule& schedule,
+                                                    const TensorBindings& bindings,
+                                                    std::shared_ptr<LaneCrew> crew,
+                                                    const ExecutorOptions& options);
+  ~Executor();
+
+  // Once the lanes are ours and idle: `prepare`, then the schedule, then `collect` if all went well.
+  // Not reentrant. The clock of the deadline starts at the call.
+  Status run(const std::function<void()>& prepare, const std::function<void()>& collect);
+  // Makes the run in progress, if any, return kCancelled. Callable from any thread.
+  void cancel();
+
+  // Of the last successful run: from when all threads were ready, inputs in place, to the end of
+  // the last slice.
+  double makespan_us() const { return makespan_us_; }
+  // The lanes that are to blame for the last run's error, if they can be told: those that returned
+  // an error, or that were at a slice when the deadline passed.
+  const std::vector<int>& blamed_lanes() const { return blamed_; }
+
+ private:
+  struct BoundSlice {
+    Slice slice;
+    std::vector<Wait> waits;
+    std::unique_ptr<Task> task;
+  };
+  enum class Phase : uint8_t { kDone, kWaiting, kComputing };
+  struct LaneState {
+    std::unique_ptr<LaneProgram> program;
+    std::vector<BoundSlice> slices;
+    // Of a host lane: what it is doing, for reports.
+    std::atomic<int> at{0};
+    std::atomic<Phase> phase{Phase::kDone};
+  };
+  // A thread with the lanes that it serves.
+  struct Crewman {
+    WorkerThread* thread = nullptr;
+    std::vector<int> queue_lanes;
+    int host_lane = kNone;
+  };
+
+  Executor(const Graph& graph, std::shared_ptr<LaneCrew> crew, const ExecutorOptions& options)
+      : graph_(graph), crew_(std::move(crew)), options_(options) {}
+  Status bind(const Schedule& schedule, const TensorBindings& bindings);
+  Status bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
+                   const TensorBindings& bindings);
+
+  // On the threads of the crew.
+  void serve(const Crewman& crewman);
+  Status feed(int lane);
+  Status compute(int lane);
+  void finish_queue(int lane);
+  void open_gate();
+
+  // Waits for the threads of the last run; then brings counters to where the next one starts.
+  bool settle(Clock::time_point deadline);
+  void fail(int lane, Status reason);
+  // The deadline has passed, for the host or for a device. Does nothing if there is a reason already.
+  void expire();
+  std::string name_of(int lane, int slice) const;
+  // What each unfinished lane is at.
+  std::string describe_progress() const;
+  // The lanes that all others wait for.
+  std::vector<int> stalled_lanes() const;
+
+  const Graph& graph_;
+  std::shared_ptr<LaneCrew> crew_;
+  const ExecutorOptions options_;
+  std::vector<LaneState> lanes_;
+  std::vector<Crewman> crewmen_;
+  std::unique_ptr<Synchronization> sync_;
+
+  // The start gate: threads arrive, the last one starts the clock and opens it.
+  std::atomic<int> at_gate_{0};
+  std::atomic<bool> gate_open_{false};
+  Clock::time_point started_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable idle_;
+  int working_ = 0;  // threads
+  bool running_ = false;
+  Clock::time_point finished_;
+  std::vector<int> blamed_;
+
+  std::optional<LaneCrew::Lease> lease_;  // held while threads work
+  double makespan_us_ = 0;
+};
+
+}  // namespace tandem

@@ -1,0 +1,54 @@
+// What a crossing between a CPU lane and a queue lane costs, by mechanism.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "profile/lane_crew.h"
+#include "tandem/platform.h"
+#include "tandem/session.h"
+
+namespace tandem {
+
+struct Quantiles {
+  double median = 0;
+  double p90 = 0;
+};
+
+// Microseconds. A round trip: a CPU lane signals, the queue, which waits for that, goes on and
+// signals, and the CPU lane sees it. Its parts, which nothing can time directly because the device
+// has no clock:
+// - svm: gpu_to_cpu is the interval at which the host sees a queue signal again and again (dispatch
+//   of the signal, its store, and the host's polling); cpu_to_gpu is the rest of the round trip
+//   (the device's polling, and the end of the waiting kernel);
+// - event: half of the round trip each.
+struct CrossingTimes {
+  bool available = false;
+  std::string why_not;  // if not available
+  Quantiles cpu_to_gpu;
+  Quantiles gpu_to_cpu;
+  Quantiles round_trip;
+};
+
+struct SyncBenchOptions {
+  int warm_up = 200;
+  int iterations = 2'000;
+};
+
+// One mechanism (not kAuto) between two lanes. The caller has the lease.
+StatusOr<CrossingTimes> bench_crossing(LaneCrew& crew, int cpu_lane, int queue_lane,
+                                       SyncMechanism mechanism, const SyncBenchOptions& options);
+
+struct LanePairTimes {
+  std::string cpu_lane;
+  std::string queue_lane;
+  CrossingTimes svm;
+  CrossingTimes event;
+};
+
+// Every mechanism between every CPU lane and every queue lane. Empty if there are none.
+StatusOr<std::vector<LanePairTimes>> bench_sync(const std::shared_ptr<Platform>& platform,
+                                                const SyncBenchOptions& options = {});
+
+}  // namespace tandem

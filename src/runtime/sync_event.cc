@@ -1,0 +1,119 @@
+#include "runtime/sync_event.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tandem {
+
+StatusOr<std::unique_ptr<Synchronization>> EventSynchronization::create(
+    std::vector<QueueLane*> queue_lanes, const Schedule& schedule, SharedCounters shared) {
+  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
+    for (const ScheduledSlice& scheduled : schedule.lanes[lane]) {
+      for (const Wait& wait : scheduled.waits) {
+        if (queue_lanes[lane] && queue_lanes[wait.lane]) {
+          return unsupported(fmt::format("lane {} waits for lane {}, but the mechanism event has no "
+                                         "waits between two queues",
+                                         queue_lanes[lane]->info().name,
+                                         queue_lanes[wait.lane]->info().name));
+        }
+      }
+    }
+  }
+  return std::unique_ptr<Synchronization>(
+      new EventSynchronization(std::move(queue_lanes), schedule, std::move(shared)));
+}
+
+EventSynchronization::EventSynchronization(std::vector<QueueLane*> queue_lanes,
+                                           const Schedule& schedule, SharedCounters shared)
+    : Synchronization(std::move(queue_lanes), schedule, std::move(shared)) {
+  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
+    for (const ScheduledSlice& scheduled : schedule.lanes[lane]) {
+      for (const Wait& wait : scheduled.waits) {
+        const Count count{wait.lane, wait.count};
+        if (queue_lanes_[lane]) {
+          host_crossings_[count][static_cast<int>(lane)];
+        } else if (queue_lanes_[wait.lane]) {
+          queue_crossings_[count];
+        }
+      }
+    }
+  }
+}
+
+void EventSynchronization::signal(int lane, int count) {
+  Synchronization::signal(lane, count);
+  const auto crossings = host_crossings_.find({lane, count});
+  if (crossings == host_crossings_.end()) return;
+  Status failure;
+  for (auto& [queue, crossing] : crossings->second) {
+    std::lock_guard lock(crossing.mutex);
+    if (crossing.passed) continue;
+    crossing.passed = true;
+    if (!crossing.event) continue;
+    if (Status set = crossing.event->set(); !set.ok()) failure = std::move(set);
+  }
+  // Takes the locks again.
+  if (!failure.ok()) abort(failure.with_context("setting an event"));
+}
+
+Status EventSynchronization::enqueue_signal(int lane, int count) {
+  const auto found = queue_crossings_.find({lane, count});
+  if (found == queue_crossings_.end()) return {};  // the end of the lane: see wait_for_end()
+  TANDEM_ASSIGN_OR_RETURN(found->second.event, queue_lanes_[lane]->enqueue_device_event());
+  found->second.published.store(found->second.event.get(), std::memory_order_release);
+  return {};
+}
+
+Status EventSynchronization::enqueue_wait_in_queue(int lane, const Wait& wait) {
+  HostCrossing& crossing = host_crossings_.at({wait.lane, wait.count}).at(lane);
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<HostEvent> event,
+                          queue_lanes_[lane]->enqueue_host_wait());
+  std::lock_guard lock(crossing.mutex);
+  crossing.event = std::move(event);
+  return crossing.passed ? crossing.event->set() : Status();
+}
+
+Status EventSynchronization::wait_for_queue(const Wait& wait) {
+  QueueCrossing& crossing = queue_crossings_.at({wait.lane, wait.count});
+  TANDEM_RETURN_IF_ERROR(poll_until(
+      [&] { return crossing.published.load(std::memory_order_acquire) != nullptr; }));
+  TANDEM_RETURN_IF_ERROR(crossing.published.load(std::memory_order_acquire)->wait(deadline_));
+  if (aborted()) return cancelled("the run was aborted");
+  // Nobody waits for this counter: it is for finished(), which reports read.
+  Synchronization::signal(wait.lane, std::max(finished(wait.lane), wait.count));
+  return {};
+}
+
+Status EventSynchronization::wait_for_end(int lane) {
+  TANDEM_RETURN_IF_ERROR(queue_lanes_[lane]->drain(deadline_));
+  Synchronization::signal(lane, slices(lane));
+  return {};
+}
+
+void EventSynchronization::end() {
+  for (auto& [count, crossings] : host_crossings_) {
+    for (auto& [queue, crossing] : crossings) {
+      crossing.event.reset();
+      crossing.passed = false;
+    }
+  }
+  for (auto& [count, crossing] : queue_crossings_) {
+    crossing.event.reset();
+    crossing.published.store(nullptr, std::memory_order_relaxed);
+  }
+  Synchronization::end();
+}
+
+void EventSynchronization::release_all() {
+  for (auto& [count, crossings] : host_crossings_) {
+    for (auto& [queue, crossing] : crossings) {
+      std::lock_guard lock(crossing.mutex);
+      if (crossing.passed) continue;
+      crossing.passed = true;
+      if (crossing.event) crossing.event->abandon();
+    }
+  }
+}
+
+}  // namespace tandem
