@@ -4,8 +4,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <utility>
 
 #include "graph/passes/layout.h"
@@ -18,10 +20,17 @@ namespace {
 
 constexpr std::string_view kZooPrefix = "zoo:";
 
+// What protobuf can read.
+constexpr int64_t kMaxBytes = std::numeric_limits<int>::max();
+
 StatusOr<std::string> read_file(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return not_found(path + " is a folder");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
   if (size < 0) return not_found("cannot open " + path + ": " + std::strerror(errno));
+  if (size > kMaxBytes)
+    return unsupported(path + ": is larger than the 2 GB that protobuf can read");
   std::string bytes(static_cast<size_t>(size), '\0');
   file.seekg(0);
   if (!file.read(bytes.data(), size)) {
@@ -31,7 +40,7 @@ StatusOr<std::string> read_file(const std::string& path) {
 }
 
 StatusOr<Model> build(const onnx::ModelProto& proto, const std::string& label,
-                      const LoadOptions& options) {
+                      const LoadOptions& options) try {
   TANDEM_ASSIGN_OR_RETURN(Graph graph, import_onnx(proto, label, options));
   if (options.optimize) {
     TANDEM_ASSIGN_OR_RETURN(graph, optimize(graph));
@@ -39,6 +48,8 @@ StatusOr<Model> build(const onnx::ModelProto& proto, const std::string& label,
   TANDEM_ASSIGN_OR_RETURN(graph, assign_layouts(graph));
   TANDEM_RETURN_IF_ERROR(graph.validate().with_context(label));
   return Model(std::make_shared<const Graph>(std::move(graph)));
+} catch (const std::bad_alloc&) {
+  return resource_exhausted(label + ": there is not enough memory for its weights");
 }
 
 std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<TensorId>& tensors) {
@@ -64,7 +75,7 @@ StatusOr<Model> Model::load(const std::string& path, const LoadOptions& options)
 
 StatusOr<Model> Model::parse(std::string_view bytes, const std::string& label,
                              const LoadOptions& options) {
-  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max())) {
+  if (bytes.size() > static_cast<size_t>(kMaxBytes)) {
     return unsupported(label + ": is larger than the 2 GB that protobuf can read");
   }
   onnx::ModelProto proto;

@@ -1,0 +1,432 @@
+// Inputs and outputs, names, and everything that can be wrong with a file.
+#include "tandem/model.h"
+
+#include <cstdio>
+#include <fstream>
+#include <functional>
+
+#include "graph/passes/layout.h"
+#include "tests/import/model_builder.h"
+
+namespace tandem::testing {
+namespace {
+
+// y = relu(x).
+ModelBuilder relu(const Dims& dims) {
+  ModelBuilder model;
+  model.input("x", dims);
+  model.node("Relu", {"x"}, {"y"});
+  model.output("y");
+  return model;
+}
+
+// ---- Inputs ---------------------------------------------------------------------------------
+
+TEST(Inputs, SpecsAreThoseOfTheFile) {
+  ModelBuilder model(13);
+  model.input("table", {4, 3});
+  model.input("rows", {2}, onnx::TensorProto::INT64);
+  model.node("Gather", {"table", "rows"}, {"y"});
+  model.output("y");
+  const StatusOr<Model> loaded = model.load();
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  EXPECT_EQ(loaded->name(), "test");
+  ASSERT_EQ(loaded->inputs().size(), 2u);
+  EXPECT_EQ(loaded->inputs()[0].name, "table");
+  EXPECT_EQ(loaded->inputs()[1].type, DataType::kInt64);
+  ASSERT_EQ(loaded->outputs().size(), 1u);
+  EXPECT_EQ(loaded->outputs()[0].name, "y");
+  EXPECT_EQ(loaded->outputs()[0].dims, (Dims{2, 3}));
+}
+
+TEST(Inputs, ASymbolicBatchIsOne) {
+  const StatusOr<Model> model = relu({-1, 3}).load();
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(model->inputs()[0].dims, (Dims{1, 3}));
+}
+
+TEST(Inputs, OtherSymbolicExtentsAreRefusedWithWhatToType) {
+  expect_error(relu({-1, 3, -1, -1}).load(), StatusCode::kInvalidArgument,
+               {"test.onnx", "'x' [x_0, 3, x_2, x_3]", "--shape x=1,3,224,224"});
+}
+
+TEST(Inputs, ShapesAreTaken) {
+  LoadOptions options;
+  options.shapes["x"] = {2, 3, 5, 7};
+  const StatusOr<Model> model = relu({-1, 3, -1, -1}).load(options);
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(model->outputs()[0].dims, (Dims{2, 3, 5, 7}));
+}
+
+TEST(Inputs, ASymbolIsTheSameEverywhere) {
+  ModelBuilder model;
+  model.input("x", {1, -1});
+  model.input("z", {1, -1});
+  auto* shape = model.graph().mutable_input(1)->mutable_type()->mutable_tensor_type();
+  shape->mutable_shape()->mutable_dim(1)->set_dim_param("x_1");
+  model.node("Add", {"x", "z"}, {"y"});
+  model.output("y");
+  LoadOptions options;
+  options.shapes["x"] = {1, 6};
+  const StatusOr<Model> loaded = model.load(options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  EXPECT_EQ(loaded->inputs()[1].dims, (Dims{1, 6}));
+  options.shapes["z"] = {1, 7};
+  expect_error(model.load(options), StatusCode::kInvalidArgument, {"x_1", "6", "7"});
+}
+
+TEST(Inputs, ShapesThatDoNotFitAreRefused) {
+  LoadOptions options;
+  options.shapes["x"] = {1, 4};
+  expect_error(relu({1, 3}).load(options), StatusCode::kInvalidArgument, {"[1, 3]", "[1, 4]"});
+  options.shapes["x"] = {3};
+  expect_error(relu({1, 3}).load(options), StatusCode::kInvalidArgument, {"[1, 3]", "[3]"});
+  options.shapes["x"] = {1, -3};
+  expect_error(relu({1, -1}).load(options), StatusCode::kInvalidArgument, {"negative"});
+  options.shapes["x"] = {1, 0};
+  expect_error(relu({1, -1}).load(options), StatusCode::kUnsupported, {"no elements"});
+  options.shapes = {{"z", {1, 3}}};
+  expect_error(relu({1, 3}).load(options), StatusCode::kNotFound, {"'z'", "'x'"});
+}
+
+TEST(Inputs, AnInputWithAnInitializerIsAConstant) {
+  ModelBuilder model;
+  model.input("x", {2});
+  model.input("w", {2});
+  model.floats("w", {2}, {1, 2});
+  model.node("Add", {"x", "w"}, {"y"});
+  model.output("y");
+  const StatusOr<Model> loaded = model.load();
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  EXPECT_EQ(loaded->inputs().size(), 1u);
+}
+
+TEST(Inputs, TheCallerMayFixInputs) {
+  ModelBuilder model;
+  model.input("x", {2, 3});
+  model.input("shape", {1}, onnx::TensorProto::INT64);
+  model.node("Reshape", {"x", "shape"}, {"y"});
+  model.output("y");
+  expect_error(model.load(), StatusCode::kUnsupported, {"shape", "must be known"});
+  LoadOptions options;
+  options.constants["shape"] = std::make_shared<HostTensor>(HostTensor::ints({1}, {6}));
+  const StatusOr<Model> loaded = model.load(options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  EXPECT_EQ(loaded->outputs()[0].dims, (Dims{6}));
+  options.constants["other"] = options.constants["shape"];
+  expect_error(model.load(options), StatusCode::kNotFound, {"other"});
+}
+
+TEST(Inputs, TypesThatTandemDoesNotTake) {
+  for (const int type :
+       std::initializer_list<int>{onnx::TensorProto::DOUBLE, onnx::TensorProto::FLOAT16,
+                                  onnx::TensorProto::INT32, onnx::TensorProto::STRING, 77}) {
+    ModelBuilder model;
+    model.input("x", {2}, type);
+    model.node("Relu", {"x"}, {"y"});
+    model.output("y");
+    expect_error(model.load(), StatusCode::kUnsupported, {"'x'"});
+  }
+}
+
+// ---- Outputs and names ----------------------------------------------------------------------
+
+TEST(Outputs, OneValueUnderSeveralNames) {
+  ModelBuilder model;
+  model.input("x", {2});
+  model.node("Identity", {"x"}, {"same"});
+  model.node("Relu", {"x"}, {"a"});
+  model.node("Identity", {"a"}, {"b"});
+  for (const char* name : {"same", "a", "b"}) model.output(name);
+  for (const bool optimize : {false, true}) {
+    LoadOptions options;
+    options.optimize = optimize;
+    const StatusOr<Model> loaded = model.load(options);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+    std::vector<std::string> names;
+    for (const TensorSpec& spec : loaded->outputs()) names.push_back(spec.name);
+    EXPECT_EQ(names, (std::vector<std::string>{"same", "a", "b"}));
+    const auto y = run(*loaded, {HostTensor::floats({2}, {-1, 2})});
+    EXPECT_EQ(y[0].values, (std::vector<double>{-1, 2}));
+    EXPECT_EQ(y[1].values, (std::vector<double>{0, 2}));
+    EXPECT_EQ(y[2].values, (std::vector<double>{0, 2}));
+  }
+}
+
+TEST(Outputs, AnInputThatIsAnOutputIsUnsupported) {
+  ModelBuilder model;
+  model.input("x", {2});
+  model.output("x");
+  expect_error(model.load(), StatusCode::kUnsupported, {"'x'"});
+}
+
+TEST(Names, OperatorsKeepThoseOfTheirNodes) {
+  ModelBuilder model;
+  model.input("x", {1, 2, 4, 4});
+  model.floats("w", {3, 2, 1, 1}, {1, 2, 3, 4, 5, 6});
+  model.node("Conv", {"x", "w"}, {"c"})->set_name("first");
+  model.node("Relu", {"c"}, {"r"})->clear_name();
+  model.node("Conv", {"r", "v"}, {"y"})->set_name("first");  // names may clash in files
+  model.floats("v", {1, 3, 1, 1}, {1, 2, 3});
+  model.output("y");
+  LoadOptions options;
+  options.optimize = false;
+  const StatusOr<Model> loaded = model.load(options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  std::vector<std::string> names;
+  for (const Operator& op : loaded->graph().operators()) names.push_back(op.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"x/channels_last", "first", "r", "first#2", "y/output"}));
+}
+
+TEST(Names, ValuesThatLookLikeOursDoNotClash) {
+  ModelBuilder model;
+  model.input("x", {1, 2, 4, 4});
+  model.floats("y/scale", {2}, {1, 2});
+  model.floats("y", {2}, {1, 2});
+  model.floats("BatchNormalization_z/scale", {2}, {1, 1});
+  model.node("BatchNormalization", {"x", "y/scale", "y", "y", "BatchNormalization_z/scale"}, {"z"});
+  model.output("z");
+  LoadOptions options;
+  options.optimize = false;
+  const StatusOr<Model> loaded = model.load(options);
+  EXPECT_TRUE(loaded.ok()) << loaded.status().to_string();
+}
+
+TEST(Names, SameBytesSameGraph) {
+  const auto describe = [] {
+    const StatusOr<Model> model = Model::load("zoo:tiny_inception");
+    EXPECT_TRUE(model.ok());
+    std::string text;
+    for (const Operator& op : model->graph().operators()) {
+      text += op.name + ":";
+      for (TensorId input : op.inputs) text += model->graph().tensor(input).name + ",";
+      text += "\n";
+    }
+    return text;
+  };
+  EXPECT_EQ(describe(), describe());
+}
+
+TEST(Order, NodesMayComeInAnyOrder) {
+  ModelBuilder model;
+  model.input("x", {2});
+  model.node("Relu", {"a"}, {"y"});
+  model.node("Neg", {"x"}, {"a"});
+  model.output("y");
+  const StatusOr<Model> loaded = model.load();
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  EXPECT_EQ(run(*loaded, {HostTensor::floats({2}, {-1, 2})})[0].values,
+            (std::vector<double>{1, 0}));
+}
+
+TEST(Order, NodesThatNothingNeedsAreIgnored) {
+  ModelBuilder model = relu({2});
+  model.node("NonMaxSuppression", {"x"}, {"unused"});
+  EXPECT_TRUE(model.load().ok());
+}
+
+// ---- What is wrong --------------------------------------------------------------------------
+
+TEST(Unsupported, AllNodesInOneError) {
+  ModelBuilder model(11);
+  model.input("x", {1, 2, 3});
+  model.node("Det", {"x"}, {"a"})->set_name("first");
+  model.node("Relu", {"a"}, {"b"});  // behind it nothing is known, but this one is supported
+  model.node("Foo", {"b"}, {"c"})->set_domain("com.acme");
+  model.node("AveragePool", {"z"}, {"d"}, {{"kernel_shape", std::vector<int64_t>{1, 1, 1}}});
+  model.input("z", {1, 1, 2, 2, 2});
+  model.output("c");
+  model.output("d");
+  expect_error(model.load(), StatusCode::kUnsupported,
+               {"3 nodes", "'first' (Det, opset 11) of [1, 2, 3]", "(com.acme.Foo, opset 11) of ?",
+                "'AveragePool_d'", "[1, 1, 2, 2, 2]", "rank 5"});
+}
+
+TEST(Unsupported, Opsets) {
+  for (const int64_t opset : {6, 22}) {
+    ModelBuilder model(opset);
+    model.input("x", {2});
+    model.node("Relu", {"x"}, {"y"});
+    model.output("y");
+    expect_error(model.load(), StatusCode::kUnsupported, {"opset " + std::to_string(opset)});
+  }
+}
+
+TEST(Unsupported, ExternalDataAndOtherStorage) {
+  ModelBuilder external = relu({2});
+  external.floats("w", {2}, {1, 2});
+  external.graph().mutable_initializer(0)->set_data_location(onnx::TensorProto::EXTERNAL);
+  expect_error(external.load(), StatusCode::kUnsupported, {"'w'", "external"});
+  ModelBuilder half = relu({2});
+  half.floats("w", {2}, {1, 2});
+  half.graph().mutable_initializer(0)->set_data_type(onnx::TensorProto::FLOAT16);
+  expect_error(half.load(), StatusCode::kUnsupported, {"'w'", "float16"});
+  ModelBuilder sparse = relu({2});
+  sparse.graph().add_sparse_initializer()->mutable_values()->set_name("s");
+  expect_error(sparse.load(), StatusCode::kUnsupported, {"sparse", "'s'"});
+}
+
+TEST(Initializers, EveryTypeAndStorage) {
+  const auto value = [](const std::function<void(onnx::TensorProto&)>& fill) {
+    ModelBuilder model = relu({1});
+    onnx::TensorProto* proto = model.graph().add_initializer();
+    proto->set_name("w");
+    proto->add_dims(2);
+    fill(*proto);
+    model.node("Cast", {"w"}, {"f"}, {{"to", int64_t{onnx::TensorProto::FLOAT}}});
+    model.output("f");
+    const StatusOr<Model> loaded = model.load();
+    EXPECT_TRUE(loaded.ok()) << loaded.status().to_string();
+    return loaded.ok() ? run(*loaded, {HostTensor(DataType::kFloat32, {1})})[1].values
+                       : std::vector<double>();
+  };
+  const std::vector<double> expected = {1, 3};
+  const auto raw = [](onnx::TensorProto& proto, int type, auto a) {
+    const decltype(a) both[] = {a, static_cast<decltype(a)>(3)};
+    proto.set_data_type(type);
+    proto.set_raw_data(both, sizeof both);
+  };
+  using onnx::TensorProto;
+  EXPECT_EQ(value([&](TensorProto& p) { raw(p, TensorProto::FLOAT, 1.0f); }), expected);
+  EXPECT_EQ(value([&](TensorProto& p) { raw(p, TensorProto::DOUBLE, 1.0); }), expected);
+  EXPECT_EQ(value([&](TensorProto& p) { raw(p, TensorProto::INT32, int32_t{1}); }), expected);
+  EXPECT_EQ(value([&](TensorProto& p) { raw(p, TensorProto::INT64, int64_t{1}); }), expected);
+  EXPECT_EQ(value([&](TensorProto& p) { raw(p, TensorProto::BOOL, uint8_t{1}); }), expected);
+  EXPECT_EQ(value([](TensorProto& p) {
+              p.set_data_type(TensorProto::FLOAT);
+              p.add_float_data(1);
+              p.add_float_data(3);
+            }),
+            expected);
+  EXPECT_EQ(value([](TensorProto& p) {
+              p.set_data_type(TensorProto::DOUBLE);
+              p.add_double_data(1);
+              p.add_double_data(3);
+            }),
+            expected);
+  EXPECT_EQ(value([](TensorProto& p) {
+              p.set_data_type(TensorProto::INT32);
+              p.add_int32_data(1);
+              p.add_int32_data(3);
+            }),
+            expected);
+}
+
+TEST(Corrupt, Initializers) {
+  const auto spoiled = [](const std::function<void(onnx::TensorProto&)>& spoil) {
+    ModelBuilder model = relu({2});
+    model.floats("w", {2, 2}, {1, 2, 3, 4});
+    spoil(*model.graph().mutable_initializer(0));
+    return model.load();
+  };
+  expect_error(spoiled([](auto& t) { t.set_raw_data("abc"); }), StatusCode::kCorrupt,
+               {"'w'", "raw_data has 3 bytes, not 16"});
+  expect_error(spoiled([](auto& t) { t.clear_raw_data(); }), StatusCode::kCorrupt,
+               {"'w'", "0 elements, not 4"});
+  expect_error(spoiled([](auto& t) { t.set_dims(0, -2); }), StatusCode::kCorrupt, {"negative"});
+  expect_error(spoiled([](auto& t) { t.set_dims(0, int64_t{1} << 62); }), StatusCode::kCorrupt,
+               {"too large"});
+  expect_error(spoiled([](auto& t) {
+                 for (int i = 0; i < 4; ++i) t.add_dims(int64_t{1} << 32);
+               }),
+               StatusCode::kCorrupt, {"too large"});
+  expect_error(spoiled([](auto& t) { t.clear_data_type(); }), StatusCode::kUnsupported,
+               {"undefined"});
+  expect_error(spoiled([](auto& t) { t.clear_name(); }), StatusCode::kCorrupt, {"no name"});
+  expect_error(spoiled([](auto& t) { t.set_name("y"); }), StatusCode::kCorrupt, {"'y'", "twice"});
+}
+
+TEST(Corrupt, Graphs) {
+  ModelBuilder cycle = relu({2});
+  cycle.node("Neg", {"b"}, {"a"});
+  cycle.node("Neg", {"a"}, {"b"});
+  cycle.output("b");
+  expect_error(cycle.load(), StatusCode::kCorrupt, {"cycle", "Neg_"});
+
+  ModelBuilder twice = relu({2});
+  twice.node("Neg", {"x"}, {"y"});
+  expect_error(twice.load(), StatusCode::kCorrupt, {"'y'", "twice", "Neg_y"});
+
+  ModelBuilder inputs = relu({2});
+  inputs.input("x", {2});
+  expect_error(inputs.load(), StatusCode::kCorrupt, {"two inputs", "'x'"});
+
+  ModelBuilder missing = relu({2});
+  missing.node("Neg", {"nowhere"}, {"z"});
+  missing.output("z");
+  expect_error(missing.load(), StatusCode::kCorrupt, {"Neg_z", "'nowhere'"});
+
+  ModelBuilder no_output;
+  no_output.input("x", {2});
+  expect_error(no_output.load(), StatusCode::kCorrupt, {"no outputs"});
+
+  ModelBuilder undefined = relu({2});
+  undefined.output("z");
+  expect_error(undefined.load(), StatusCode::kCorrupt, {"'z'"});
+
+  ModelBuilder negative = relu({-7});
+  negative.graph()
+      .mutable_input(0)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->mutable_shape()
+      ->mutable_dim(0)
+      ->set_dim_value(-7);
+  expect_error(negative.load(), StatusCode::kCorrupt, {"'x'", "-7"});
+
+  ModelBuilder huge = relu({int64_t{1} << 31, int64_t{1} << 31});
+  expect_error(huge.load(), StatusCode::kCorrupt, {"too large"});
+
+  ModelBuilder untyped = relu({2});
+  untyped.graph().mutable_input(0)->clear_type();
+  expect_error(untyped.load(), StatusCode::kCorrupt, {"'x'", "no type"});
+}
+
+TEST(Corrupt, Nodes) {
+  ModelBuilder few;
+  few.input("x", {2});
+  few.node("Add", {"x"}, {"y"});
+  few.output("y");
+  expect_error(few.load(), StatusCode::kCorrupt, {"Add_y", "input number 2"});
+
+  ModelBuilder type;
+  type.input("x", {2});
+  type.node("LeakyRelu", {"x"}, {"y"}, {{"alpha", int64_t{1}}});
+  type.output("y");
+  expect_error(type.load(), StatusCode::kInvalidArgument, {"LeakyRelu_y", "'alpha'", "INT"});
+
+  ModelBuilder shapes;
+  shapes.input("x", {2});
+  shapes.input("z", {3});
+  shapes.node("Add", {"x", "z"}, {"y"});
+  shapes.output("y");
+  expect_error(shapes.load(), StatusCode::kInvalidArgument, {"Add_y", "[2] and [3]"});
+
+  ModelBuilder integers;
+  integers.input("x", {2}, onnx::TensorProto::INT64);
+  integers.node("Relu", {"x"}, {"y"});
+  integers.output("y");
+  expect_error(integers.load(), StatusCode::kUnsupported, {"Relu_y", "int64"});
+}
+
+TEST(Files, ThatAreNone) {
+  expect_error(Model::load("/nonexistent/model.onnx"), StatusCode::kNotFound,
+               {"/nonexistent/model.onnx", "No such file"});
+  expect_error(Model::load("/tmp"), StatusCode::kNotFound, {"/tmp", "folder"});
+  expect_error(Model::load("zoo:nothing"), StatusCode::kNotFound, {"nothing", "resnet50"});
+  expect_error(Model::parse("", "empty"), StatusCode::kCorrupt, {"empty"});
+  expect_error(Model::parse("hello, world", "text"), StatusCode::kCorrupt, {"text"});
+}
+
+TEST(Files, AreReadFromDisk) {
+  const std::string path = ::testing::TempDir() + "tandem_model_test.onnx";
+  std::ofstream(path, std::ios::binary) << relu({2}).bytes();
+  const StatusOr<Model> model = Model::load(path);
+  std::remove(path.c_str());
+  ASSERT_TRUE(model.ok()) << model.status().to_string();
+  EXPECT_EQ(model->inputs()[0].name, "x");
+}
+
+}  // namespace
+}  // namespace tandem::testing
