@@ -20,6 +20,7 @@ std::optional<Order> required_order(OperatorKind kind) {
     case OperatorKind::kConv:
     case OperatorKind::kConvTranspose:
     case OperatorKind::kPool:
+    case OperatorKind::kResize:
       return Order::kChannelsLast;
     default:
       return std::nullopt;

@@ -177,7 +177,7 @@ struct PadAttributes {
   float value = 0;
 };
 
-// x: N,C,H,W, over H and W only; extents from the tensors.
+// x: N,C,H,W, over H and W only; extents from the tensors. Channels-last tensors only.
 struct ResizeAttributes {
   enum class Mode : uint8_t { kNearest, kLinear, kCubic } mode = Mode::kNearest;
   enum class Coordinates : uint8_t {

@@ -176,7 +176,7 @@ int64_t environment(const char* name, int64_t fallback) {
 }
 
 TEST_P(OperatorTable, RandomCases) {
-  const int64_t count = environment("TANDEM_RANDOM_CASES", 20);
+  const int64_t count = environment("TANDEM_RANDOM_CASES", 100);
   const int64_t first = environment("TANDEM_RANDOM_SEED", 0);
   for (int64_t i = first; i < first + count; ++i) {
     const uint64_t seed = static_cast<uint64_t>(i * kOperatorKinds + GetParam());

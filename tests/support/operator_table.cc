@@ -143,12 +143,11 @@ OperatorCase pad(const std::string& name, Dims x, const PadAttributes& a, Layout
 }
 
 OperatorCase resize(const std::string& name, Dims x, int64_t height, int64_t width,
-                    ResizeAttributes a, Layout layout = kImage) {
+                    ResizeAttributes a) {
   a.scale = {static_cast<float>(height) / static_cast<float>(x[2]),
              static_cast<float>(width) / static_cast<float>(x[3])};
   Dims y = {x[0], x[1], height, width};
-  const std::string suffix = layout == kImage ? "" : "_nchw";
-  return {"resize/" + name + suffix, a, {{std::move(x), layout}}, std::move(y), layout};
+  return {"resize/" + name, a, {{std::move(x), kImage}}, std::move(y), kImage};
 }
 
 // ---- The table ------------------------------------------------------------------------------
@@ -181,6 +180,11 @@ void add_conv_cases(std::vector<OperatorCase>& t) {
   t.push_back(conv("3x3_batch2", {2, 18, 9, 10}, 36, k3));
   t.push_back(conv("3x3_valid", {1, 16, 10, 12}, 32, {.kernel = {3, 3}}));
   t.push_back(conv("3x3_vgg_deep", {1, 256, 7, 7}, 64, k3));
+  // As large as in real networks, where lanes choose other kernels.
+  t.push_back(conv("3x3_resnet_stage1", {1, 64, 56, 56}, 64, k3));
+  t.push_back(conv("3x3_resnet_stage4", {1, 512, 7, 7}, 512, k3));
+  t.push_back(conv("1x1_resnet_stage2", {1, 256, 28, 28}, 128, k1));
+  t.push_back(conv("1x1_mobilenet", {1, 24, 56, 56}, 144, k1));
   a = {.kernel = {7, 7}, .stride = {2, 2}, .pads = {3, 3, 3, 3}, .has_bias = true};
   t.push_back(conv("7x7_stem_c3", {1, 3, 40, 36}, 64, a));
   t.push_back(conv("7x7_stem_c1", {1, 1, 28, 28}, 20, a));
@@ -201,6 +205,8 @@ void add_conv_cases(std::vector<OperatorCase>& t) {
   t.push_back(conv("depthwise_stride2x1", {1, 64, 12, 9}, 64, a));
   a = {.kernel = {5, 5}, .stride = {2, 2}, .pads = {2, 2, 2, 2}, .groups = 72, .has_bias = true};
   t.push_back(conv("depthwise5x5_c72", {2, 72, 15, 14}, 72, a));
+  a = {.kernel = {3, 3}, .pads = {1, 1, 1, 1}, .groups = 96, .has_bias = true};
+  t.push_back(conv("depthwise3x3_mobilenet", {1, 96, 56, 56}, 96, a));
   a = {.kernel = {3, 3}, .dilation = {2, 2}, .pads = {2, 2, 2, 2}, .groups = 7, .has_bias = true};
   t.push_back(conv("depthwise_dilated_c7", {1, 7, 10, 10}, 7, a));
   a = {.kernel = {3, 3}, .pads = {1, 1, 1, 1}, .groups = 16, .has_bias = true};
@@ -287,6 +293,8 @@ void add_matrix_cases(std::vector<OperatorCase>& t) {
   t.push_back(linear("one_row_1000", {1, 512}, 1000, a));
   t.push_back(linear("one_row_rank1", {64}, 48, a));
   t.push_back(linear("rows50_768", {1, 50, 192}, 256, a));
+  t.push_back(linear("vit_tokens", {1, 197, 768}, 768, a));
+  t.push_back(linear("vgg_classifier", {1, 4096}, 1000, a));
   t.push_back(linear("k7_n18", {5, 7}, 18, a));
   t.push_back(linear("k1000_n7", {3, 1000}, 7, a));
   t.push_back(linear("batch2_n24", {2, 9, 40}, 24, a));
@@ -559,10 +567,8 @@ void add_resize_cases(std::vector<OperatorCase>& t) {
   }
   a = {.mode = Mode::kLinear};
   t.push_back(resize("linear_batch2", {2, 18, 4, 5}, 9, 13, a));
-  t.push_back(resize("linear", {1, 18, 4, 5}, 9, 13, a, kRows));
   a = {.coordinates = Coordinates::kAsymmetric, .nearest = Nearest::kFloor};
   t.push_back(resize("nearest_floor_x2", {1, 40, 7, 6}, 14, 12, a));
-  t.push_back(resize("nearest_floor_x2", {1, 40, 7, 6}, 14, 12, a, kRows));
   a.nearest = Nearest::kCeil;
   t.push_back(resize("nearest_ceil", {1, 16, 5, 5}, 8, 10, a));
   a.nearest = Nearest::kRoundPreferCeil;
@@ -844,7 +850,7 @@ OperatorCase random_resize(Random& r) {
   a.coordinates = r.pick({Coordinates::kHalfPixel, Coordinates::kPytorchHalfPixel,
                           Coordinates::kAlignCorners, Coordinates::kAsymmetric});
   const Dims x = random_image(r);
-  return resize("random", x, r.integer(1, 20), r.integer(1, 20), a, random_layout(r));
+  return resize("random", x, r.integer(1, 20), r.integer(1, 20), a);
 }
 
 // ---- Tolerances -----------------------------------------------------------------------------
