@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <fstream>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -36,12 +38,41 @@ class CpuTask : public Task {
   int threads_;
 };
 
+// The result of `f`, a StatusOr. Memory for weights and scratch is what can run out on the way.
+template <typename F>
+auto without_exceptions(const std::string& what, F f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return resource_exhausted("out of memory while " + what + "; use a smaller model or batch");
+  } catch (const std::exception& error) {
+    return internal_error("while " + what + ": " + error.what());
+  }
+}
+
 class CpuProgram : public LaneProgram {
  public:
   CpuProgram(const Graph& graph, const TensorBindings& bindings, int max_threads)
       : graph_(graph), bindings_(bindings), max_threads_(max_threads) {}
 
   StatusOr<std::unique_ptr<Task>> bind(const Slice& slice, int threads) override {
+    return without_exceptions(doing("preparing", slice), [&] { return prepare(slice, threads); });
+  }
+
+  StatusOr<ImplementationInfo> implementation(const Slice& slice, int threads) const override {
+    return without_exceptions(doing("choosing an implementation of", slice),
+                              [&] { return info_of(slice, threads); });
+  }
+
+  size_t bytes() const override { return resources_.bytes(); }
+
+ private:
+  // By number: the slice may name an operator that does not exist.
+  std::string doing(const std::string& what, const Slice& slice) const {
+    return what + " operator " + std::to_string(slice.op) + " of graph " + graph_.name;
+  }
+
+  StatusOr<std::unique_ptr<Task>> prepare(const Slice& slice, int threads) {
     TANDEM_ASSIGN_OR_RETURN(const Problem problem, problem_of(slice, threads));
     const cpu::TeamSize team(problem.threads);
     TANDEM_ASSIGN_OR_RETURN(const cpu::Implementation* implementation, choose(problem));
@@ -54,16 +85,13 @@ class CpuProgram : public LaneProgram {
         std::move(kernel).value(), describe(*implementation, problem), problem.threads));
   }
 
-  StatusOr<ImplementationInfo> implementation(const Slice& slice, int threads) const override {
+  StatusOr<ImplementationInfo> info_of(const Slice& slice, int threads) const {
     TANDEM_ASSIGN_OR_RETURN(const Problem problem, problem_of(slice, threads));
     const cpu::TeamSize team(problem.threads);
     TANDEM_ASSIGN_OR_RETURN(const cpu::Implementation* implementation, choose(problem));
     return describe(*implementation, problem);
   }
 
-  size_t bytes() const override { return resources_.bytes(); }
-
- private:
   StatusOr<Problem> problem_of(const Slice& slice, int threads) const {
     TANDEM_RETURN_IF_ERROR(check_slice(graph_, slice));
     Problem p;

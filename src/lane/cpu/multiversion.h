@@ -18,3 +18,11 @@
 #define TANDEM_INLINE __attribute__((always_inline)) inline
 // The same on a lambda, after its parameters.
 #define TANDEM_LAMBDA_INLINE __attribute__((always_inline))
+
+// Before a loop whose iterations do not depend on each other, although its pointers may be equal:
+// reads and writes of the same place in one iteration are fine.
+#if defined(__clang__)
+#define TANDEM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define TANDEM_INDEPENDENT _Pragma("GCC ivdep")
+#endif

@@ -10,9 +10,9 @@ namespace {
 
 template <Function F>
 TANDEM_INLINE void loop(const float* x, float* y, int64_t count, float alpha, float beta) {
-// Reading and writing the same place is fine; without this the loop would test for overlap and fall
-// back to scalar code.
-#pragma GCC ivdep
+  // Reading and writing the same place is fine; without this the loop would test for overlap and
+  // fall back to scalar code.
+  TANDEM_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) y[i] = evaluate<F>(x[i], alpha, beta);
 }
 
@@ -75,15 +75,15 @@ template <typename Op>
 TANDEM_INLINE void loop2(const float* a, int64_t a_stride, const float* b, int64_t b_stride,
                          float* y, int64_t count, Op op) {
   if (a_stride == 1 && b_stride == 1) {
-#pragma GCC ivdep
+    TANDEM_INDEPENDENT
     for (int64_t i = 0; i < count; ++i) y[i] = op(a[i], b[i]);
   } else if (a_stride == 1) {
     const float value = *b;
-#pragma GCC ivdep
+    TANDEM_INDEPENDENT
     for (int64_t i = 0; i < count; ++i) y[i] = op(a[i], value);
   } else if (b_stride == 1) {
     const float value = *a;
-#pragma GCC ivdep
+    TANDEM_INDEPENDENT
     for (int64_t i = 0; i < count; ++i) y[i] = op(value, b[i]);
   } else {
     const float value = op(*a, *b);
@@ -115,7 +115,7 @@ TANDEM_MULTIVERSION void finish(const Activation& f, const float* x, const float
   const float alpha = f.alpha, beta = f.beta;
   if (residual == nullptr) return apply(f, x, y, count);
   with_function(f.function, [=]<Function F>() TANDEM_LAMBDA_INLINE {
-#pragma GCC ivdep
+    TANDEM_INDEPENDENT
     for (int64_t i = 0; i < count; ++i) y[i] = evaluate<F>(x[i] + residual[i], alpha, beta);
   });
 }

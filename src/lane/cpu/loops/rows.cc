@@ -32,10 +32,10 @@ TANDEM_INLINE void fold_fixed(const float* const* rows, int64_t offset, bool fir
     return value;
   };
   if (first) {
-#pragma GCC ivdep
+    TANDEM_INDEPENDENT
     for (int64_t i = 0; i < count; ++i) y[i] = all(i);
   } else {
-#pragma GCC ivdep
+    TANDEM_INDEPENDENT
     for (int64_t i = 0; i < count; ++i) y[i] = op(y[i], all(i));
   }
 }
@@ -65,7 +65,7 @@ TANDEM_INLINE void weighted(const float* const* rows, const float* weights, floa
     x[r] = rows[r];
     w[r] = weights[r];
   }
-#pragma GCC ivdep
+  TANDEM_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) {
     float sum = w[0] * x[0][i];
 #pragma GCC unroll 16
@@ -153,7 +153,7 @@ TANDEM_MULTIVERSION void softmax_row(bool log, const float* x, float* y, int64_t
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < count; ++i) sum += fast_exp(x[i] - largest);
     const float shift = largest + std::log(sum);
-#pragma GCC ivdep
+    TANDEM_INDEPENDENT
     for (int64_t i = 0; i < count; ++i) y[i] = x[i] - shift;
     return;
   }
@@ -178,7 +178,7 @@ TANDEM_MULTIVERSION void layer_norm_row(const float* x, const float* scale, cons
 #pragma omp simd reduction(+ : squares)
   for (int64_t i = 0; i < count; ++i) squares += (x[i] - mean) * (x[i] - mean);
   const float factor = 1.0f / std::sqrt(squares / static_cast<float>(count) + epsilon);
-#pragma GCC ivdep
+  TANDEM_INDEPENDENT
   for (int64_t i = 0; i < count; ++i) y[i] = (x[i] - mean) * factor * scale[i] + bias[i];
 }
 
