@@ -76,8 +76,8 @@ class OneDnnBaseline final : public Baseline {
   int threads_;
 };
 
-memory::desc any_layout(memory::dims dims) {
-  return {std::move(dims), memory::data_type::f32, memory::format_tag::any};
+memory::desc any_layout(const memory::dims& dims) {
+  return {dims, memory::data_type::f32, memory::format_tag::any};
 }
 
 memory::desc bias_of(int64_t channels) {

@@ -254,10 +254,11 @@ StatusOr<Row> measure_shape(const std::vector<Site>& sites, const std::string& f
   row.shape = shape;
   row.flops = work_of(graph, static_cast<OperatorId>(graph.operators().size()) - 1).flops;
   const auto add = [&row](StatusOr<Contender> contender) -> Status {
-    if (contender.ok()) row.contenders.push_back(*std::move(contender));
     // A library without such an operator is no competitor.
     if (contender.status().code() == StatusCode::kUnsupported) return {};
-    return contender.status();
+    TANDEM_RETURN_IF_ERROR(contender.status());
+    row.contenders.push_back(*std::move(contender));
+    return {};
   };
   for (const Site& site : sites) {
     TANDEM_ASSIGN_OR_RETURN(Contender lane, lane_contender(site, graph));

@@ -109,7 +109,7 @@ Status write_outputs(const Model& model, const std::vector<HostTensor>& outputs,
   for (size_t i = 0; i < outputs.size(); ++i) {
     std::string name = file_name(model.outputs()[i].name);
     if (!used.insert(name).second) name = fmt::format("{}.{}", name, i);
-    TANDEM_RETURN_IF_ERROR(write_npy(folder + "/" + name + ".npy", outputs[i]));
+    TANDEM_RETURN_IF_ERROR(write_npy(fmt::format("{}/{}.npy", folder, name), outputs[i]));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // `tandem`: the command line. Exit status: 0 on success, 1 when a command failed, 2 when the
 // command line itself is wrong. Results go to stdout, everything else to stderr.
 #include <cstdio>
+#include <exception>
 
 #include "cli/command.h"
 #include "fmt/format.h"
@@ -21,9 +22,7 @@ std::string usage_error(const CLI::App* app, const CLI::Error& error) {
   return fmt::format("tandem: {}\nSee '{} --help'.\n", error.what(), help);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app("Runs one neural-network inference on CPU and OpenCL lanes at once.", "tandem");
   app.set_version_flag("--version", std::string("tandem ") + tandem::kVersion);
   app.require_subcommand(1);
@@ -51,4 +50,18 @@ int main(int argc, char** argv) {
     return kFailed;
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Tandem's own errors are values; what is left is memory running out, or a mistake.
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fputs("tandem: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+    return kFailed;
+  }
 }

@@ -123,7 +123,7 @@ std::vector<Cache> read_caches(hwloc_topology_t topology, hwloc_const_bitmap_t a
 }
 
 std::string read_cpu_model(hwloc_topology_t topology) {
-  const hwloc_obj_t root = hwloc_get_root_obj(topology);
+  hwloc_obj_t root = hwloc_get_root_obj(topology);
   for (hwloc_obj_t object = root; object != nullptr;
        object = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PACKAGE,
                                            object == root ? nullptr : object)) {
@@ -222,11 +222,9 @@ StatusOr<std::vector<int>> parse_processor_list(const std::string& text) {
     if (error != std::errc() || first < 0) return malformed();
     int last = first;
     if (after != end && *after == '-') {
-      std::tie(after, error) = [&] {
-        const auto result = std::from_chars(after + 1, end, last);
-        return std::pair(result.ptr, result.ec);
-      }();
-      if (error != std::errc() || last < first) return malformed();
+      const std::from_chars_result result = std::from_chars(after + 1, end, last);
+      if (result.ec != std::errc() || last < first) return malformed();
+      after = result.ptr;
     }
     if (last >= kMost) return malformed();
     for (int processor = first; processor <= last; ++processor) processors.push_back(processor);

@@ -78,7 +78,7 @@ StatusOr<std::string> read_header(std::ifstream& file, const std::string& path) 
   if (std::string_view(start, kMagic.size()) != kMagic) {
     return corrupt(path + ": not a .npy file (it does not start with NumPy's magic bytes)");
   }
-  const int version = start[6];
+  const int version = static_cast<unsigned char>(start[6]);
   unsigned char length[4] = {};
   const size_t length_bytes = version == 1 ? 2 : 4;
   if (version < 1 || version > 3) {

@@ -47,7 +47,7 @@ class CliTest(unittest.TestCase):
     def succeed_json(self, *arguments, **keywords):
         return json.loads(self.succeed(*arguments, "--json", **keywords).stdout)
 
-    def fail(self, *arguments, status=1, says=(), **keywords):
+    def refuse(self, *arguments, status=1, says=(), **keywords):
         """The command must end with that status (never by a signal), print nothing on stdout, and
         say each of `says` on stderr."""
         done = self.run_tandem(*arguments, **keywords)

@@ -8,13 +8,13 @@ from cli_testing import CliTest, model, node, value_info, write_npy
 
 class CommandLine(CliTest):
     def test_no_command(self):
-        self.fail(status=2, says=["subcommand is required", "tandem --help"])
+        self.refuse(status=2, says=["subcommand is required", "tandem --help"])
 
     def test_unknown_command(self):
-        self.fail("frobnicate", status=2, says=["frobnicate", "tandem --help"])
+        self.refuse("frobnicate", status=2, says=["frobnicate", "tandem --help"])
 
     def test_unknown_flag_points_to_the_command_s_help(self):
-        self.fail("run", "zoo:tiny_conv", "--frobnicate", status=2, says=["tandem run --help"])
+        self.refuse("run", "zoo:tiny_conv", "--frobnicate", status=2, says=["tandem run --help"])
 
     def test_every_command_has_help(self):
         for command in (
@@ -33,17 +33,17 @@ class CommandLine(CliTest):
             ["--sync", "telepathy"], ["--strategy", "cpu", "--compare", "cpu,gpu"],
         ):
             with self.subTest(arguments=arguments):
-                self.fail("run", "zoo:tiny_conv", *arguments, status=2)
+                self.refuse("run", "zoo:tiny_conv", *arguments, status=2)
 
     def test_unknown_strategy_lists_the_known_ones(self):
-        self.fail("run", "zoo:tiny_conv", "--strategy", "best", says=["best", "cpu", "gpu", "intra"])
+        self.refuse("run", "zoo:tiny_conv", "--strategy", "best", says=["best", "cpu", "gpu", "intra"])
 
     def test_cores_that_do_not_exist(self):
-        self.fail("run", "zoo:tiny_conv", "--cpu-cores", "4095", says=["4095", "this machine has"])
-        self.fail("run", "zoo:tiny_conv", "--cpu-cores", "1-", says=["--cpu-cores", "such as"])
+        self.refuse("run", "zoo:tiny_conv", "--cpu-cores", "4095", says=["4095", "this machine has"])
+        self.refuse("run", "zoo:tiny_conv", "--cpu-cores", "1-", says=["--cpu-cores", "such as"])
 
     def test_more_threads_than_cores(self):
-        self.fail("run", "zoo:tiny_conv", "--num_threads", 4096, says=["--num_threads 4096", "cores"])
+        self.refuse("run", "zoo:tiny_conv", "--num_threads", 4096, says=["--num_threads 4096", "cores"])
 
     def test_full_disk_behind_stdout(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
@@ -59,19 +59,19 @@ class Models(CliTest):
         return path
 
     def test_missing_file(self):
-        self.fail("run", "missing.onnx", says=["missing.onnx"])
+        self.refuse("run", "missing.onnx", says=["missing.onnx"])
         self.assertEqual(self.leftovers(), [])
 
     def test_a_folder_is_no_model(self):
-        self.fail("run", self.folder, says=[str(self.folder)])
+        self.refuse("run", self.folder, says=[str(self.folder)])
 
     def test_unknown_network_lists_the_known_ones(self):
-        self.fail("run", "zoo:skynet", says=["skynet", "resnet50"])
+        self.refuse("run", "zoo:skynet", says=["skynet", "resnet50"])
 
     def test_empty_and_foreign_files(self):
         for content in (b"", b"\x00", b"this is text, not a model\n" * 10, bytes(range(256)) * 40):
             with self.subTest(content=content[:20]):
-                self.fail("run", self.write_model(content), says=["model.onnx"])
+                self.refuse("run", self.write_model(content), says=["model.onnx"])
 
     def test_truncated_model(self):
         whole = self.folder / "whole.onnx"
@@ -80,7 +80,7 @@ class Models(CliTest):
         for share in (0.01, 0.1, 0.5, 0.9, 0.999):
             with self.subTest(share=share):
                 path = self.write_model(content[: int(len(content) * share)])
-                self.fail("run", path, says=["model.onnx"])
+                self.refuse("run", path, says=["model.onnx"])
 
     def test_one_error_lists_all_unsupported_nodes(self):
         path = self.write_model(
@@ -94,7 +94,7 @@ class Models(CliTest):
                 [value_info("y", [1, 4])],
             )
         )
-        self.fail("run", path, says=["Frobnicate", "first", "Defenestrate", "second"])
+        self.refuse("run", path, says=["Frobnicate", "first", "Defenestrate", "second"])
 
     def relu_of(self, shape):
         return self.write_model(
@@ -107,16 +107,16 @@ class Models(CliTest):
 
     def test_dynamic_shape_is_refused_by_name_and_can_be_given(self):
         path = self.relu_of(["batch", 3, "height", 8])
-        self.fail("run", path, says=["pixels", "--shape"])
+        self.refuse("run", path, says=["pixels", "--shape"])
         report = self.succeed_json("run", path, "--shape", "pixels=1,3,8,8", "--runs", 1)
         self.assertEqual(report["operators"], 1)
 
     def test_shapes_that_do_not_fit(self):
         path = self.relu_of([1, 3, "height", 8])
-        self.fail("run", path, "--shape", "pixels=1,4,8,8", says=["pixels"])
-        self.fail("run", path, "--shape", "nothing=1,3,8,8", says=["nothing"])
-        self.fail("run", path, "--shape", "pixels=1,3,x,8", says=["--shape pixels=1,3,x,8"])
-        self.fail("run", path, "--shape", "1,3,8,8", says=["such as"])
+        self.refuse("run", path, "--shape", "pixels=1,4,8,8", says=["pixels"])
+        self.refuse("run", path, "--shape", "nothing=1,3,8,8", says=["nothing"])
+        self.refuse("run", path, "--shape", "pixels=1,3,x,8", says=["--shape pixels=1,3,x,8"])
+        self.refuse("run", path, "--shape", "1,3,8,8", says=["such as"])
 
 
 class Inputs(CliTest):
@@ -133,26 +133,26 @@ class Inputs(CliTest):
         self.file = self.work / "x.npy"
 
     def test_missing_file(self):
-        self.fail("run", self.model, "--input", "nowhere.npy", says=["nowhere.npy", "No such file"])
+        self.refuse("run", self.model, "--input", "nowhere.npy", says=["nowhere.npy", "No such file"])
 
     def test_not_an_array(self):
         self.file.write_text("1 2 3 4")
-        self.fail("run", self.model, "--input", self.file, says=["x.npy", "not a .npy file"])
+        self.refuse("run", self.model, "--input", self.file, says=["x.npy", "not a .npy file"])
 
     def test_wrong_shape(self):
         write_npy(self.file, [4, 1], [1, 2, 3, 4])
-        self.fail("run", self.model, "--input", self.file, says=["[4, 1]", "[1, 4]", "'x'"])
+        self.refuse("run", self.model, "--input", self.file, says=["[4, 1]", "[1, 4]", "'x'"])
 
     def test_wrong_type(self):
         write_npy(self.file, [1, 4], [1, 2, 3, 4], "<i8")
-        self.fail("run", self.model, "--input", self.file, says=["int64", "float32"])
+        self.refuse("run", self.model, "--input", self.file, says=["int64", "float32"])
         write_npy(self.file, [1, 4], [1, 2, 3, 4], "<f8")
-        self.fail("run", self.model, "--input", self.file, says=["astype"])
+        self.refuse("run", self.model, "--input", self.file, says=["astype"])
 
     def test_unknown_and_repeated_names(self):
         write_npy(self.file, [1, 4], [1, 2, 3, 4])
-        self.fail("run", self.model, "--input", f"z={self.file}", says=["'z'", "x"])
-        self.fail(
+        self.refuse("run", self.model, "--input", f"z={self.file}", says=["'z'", "x"])
+        self.refuse(
             "run", self.model, "--input", f"x={self.file}", "--input", "x=random", says=["twice"]
         )
 
@@ -165,16 +165,16 @@ class Inputs(CliTest):
 class Files(CliTest):
     def test_output_folder_that_cannot_be_made(self):
         (self.work / "taken").write_text("a file")
-        self.fail("run", "zoo:tiny_conv", "--output", "taken", "--runs", 1, says=["taken"])
+        self.refuse("run", "zoo:tiny_conv", "--output", "taken", "--runs", 1, says=["taken"])
         self.assertEqual(self.leftovers(), ["taken"])
 
     def test_failed_run_writes_no_outputs(self):
-        self.fail("run", "zoo:tiny_conv", "--input", "missing.npy", "--output", "out")
+        self.refuse("run", "zoo:tiny_conv", "--input", "missing.npy", "--output", "out")
         self.assertEqual(self.leftovers(), [])
 
     def test_export_that_cannot_be_written(self):
-        self.fail("zoo", "export", "tiny_conv", "-o", "missing/m.onnx", says=["missing/m.onnx"])
-        self.fail("zoo", "export", "skynet", "-o", "m.onnx", says=["skynet", "vgg16"])
+        self.refuse("zoo", "export", "tiny_conv", "-o", "missing/m.onnx", says=["missing/m.onnx"])
+        self.refuse("zoo", "export", "skynet", "-o", "m.onnx", says=["skynet", "vgg16"])
         self.assertEqual(self.leftovers(), [])
 
     def test_cache_folder_that_cannot_be_written(self):
@@ -194,12 +194,12 @@ class Files(CliTest):
     def test_malformed_shape_files(self):
         path = self.work / "shapes.csv"
         path.write_text("hello\n")
-        self.fail("bench", "op", "--shapes", path, says=["shapes.csv:1", "family,"])
+        self.refuse("bench", "op", "--shapes", path, says=["shapes.csv:1", "family,"])
         header = self.succeed("zoo", "shapes", "tiny_conv").stdout.splitlines()[3]
         path.write_text(f"{header}\nconv,1,2\n")
-        self.fail("bench", "op", "--shapes", path, says=["shapes.csv:2", "columns"])
+        self.refuse("bench", "op", "--shapes", path, says=["shapes.csv:2", "columns"])
         path.write_text(f"{header}\n")
-        self.fail("bench", "op", "--shapes", path, says=["no shapes"])
+        self.refuse("bench", "op", "--shapes", path, says=["no shapes"])
 
 
 class NoOpenClDevice(CliTest):
@@ -216,10 +216,10 @@ class NoOpenClDevice(CliTest):
         self.assertIn("pocl-opencl-icd", done.stderr)
 
     def test_a_strategy_for_the_gpu_is_refused(self):
-        self.fail("run", "zoo:tiny_conv", "--strategy", "gpu", says=["gpu"])
+        self.refuse("run", "zoo:tiny_conv", "--strategy", "gpu", says=["gpu"])
 
     def test_a_device_asked_for_by_name_is_an_error(self):
-        self.fail(
+        self.refuse(
             "run", "zoo:tiny_conv", "--opencl-device", "Mali", says=["Mali", str(self.empty)]
         )
 
@@ -231,12 +231,12 @@ class NoOpenClDevice(CliTest):
         self.assertEqual([lane["name"] for lane in report["lanes"]], ["cpu"])
 
     def test_nothing_to_cross_between(self):
-        self.fail("bench", "sync", says=["tandem devices"])
+        self.refuse("bench", "sync", says=["tandem devices"])
 
 
 class Deadline(CliTest):
     def test_a_run_past_its_deadline_fails_and_names_it(self):
-        self.fail(
+        self.refuse(
             "run", "zoo:resnet18", "--strategy", "cpu", "--deadline-ms", 1, says=["deadline"]
         )
 
