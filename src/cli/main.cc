@@ -12,14 +12,20 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
-// What CLI11 says of a wrong command line, with where to read on.
+// What is wrong with a command line, and where to read on.
 std::string usage_error(const CLI::App* app, const CLI::Error& error) {
-  std::string help = "tandem";
+  std::string command = "tandem";
   for (auto given = app->get_subcommands(); !given.empty(); given = app->get_subcommands()) {
     app = given.front();
-    help += " " + app->get_name();
+    command += " " + app->get_name();
   }
-  return fmt::format("tandem: {}\nSee '{} --help'.\n", error.what(), help);
+  std::string what = error.what();
+  // CLI11 only says that a command is missing.
+  const std::vector<std::string> unknown = app->remaining();
+  if (!unknown.empty() && !app->get_subcommands(nullptr).empty()) {
+    what = fmt::format("{} has no command '{}'", command, unknown.front());
+  }
+  return fmt::format("tandem: {}\nSee '{} --help'.\n", what, command);
 }
 
 int run(int argc, char** argv) {

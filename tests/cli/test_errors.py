@@ -11,7 +11,8 @@ class CommandLine(CliTest):
         self.refuse(status=2, says=["subcommand is required", "tandem --help"])
 
     def test_unknown_command(self):
-        self.refuse("frobnicate", status=2, says=["frobnicate", "tandem --help"])
+        self.refuse("frobnicate", status=2, says=["'frobnicate'", "tandem --help"])
+        self.refuse("zoo", "frobnicate", status=2, says=["'frobnicate'", "tandem zoo --help"])
 
     def test_unknown_flag_points_to_the_command_s_help(self):
         self.refuse("run", "zoo:tiny_conv", "--frobnicate", status=2, says=["tandem run --help"])
@@ -136,7 +137,7 @@ class Inputs(CliTest):
         self.refuse("run", self.model, "--input", "nowhere.npy", says=["nowhere.npy", "No such file"])
 
     def test_not_an_array(self):
-        self.file.write_text("1 2 3 4")
+        self.file.write_text("1 2 3 4 5 6 7 8")
         self.refuse("run", self.model, "--input", self.file, says=["x.npy", "not a .npy file"])
 
     def test_wrong_shape(self):
