@@ -183,6 +183,14 @@ TEST_P(Conv, MatchesReference) {
 INSTANTIATE_TEST_SUITE_P(, Conv, testing::ValuesIn(conv_cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
+TEST(ConvOfDenseImage, MatchesReference) {
+  // Three channels without padding: what oneDNN needs, and what the tiled product may not overread.
+  Case c;
+  c.input({1, 3, 17, 19}, {Order::kChannelsLast, false}).constant({32, 3, 3, 3});
+  c.op(conv({3, 3}, {2, 2}, {1, 1, 1, 1}, 1, kRelu), {}, Case::kChannelsLast);
+  EXPECT_TRUE(check(c, all()).contains("loops_tiled_gemm"));
+}
+
 TEST(ConvTranspose, MatchesReference) {
   struct Shape {
     Dims x, w;
