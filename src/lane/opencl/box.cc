@@ -67,14 +67,13 @@ StatusOr<Box> make_box(std::vector<BoxAxis> axes, size_t operands, bool broadcas
     });
     box.contiguous = last != axes.end();
     if (!box.contiguous) {
-      last = std::max_element(
-          axes.begin(), axes.end(),
-          [](const BoxAxis& a, const BoxAxis& b) { return a.extent < b.extent; });
+      last = std::max_element(axes.begin(), axes.end(), [](const BoxAxis& a, const BoxAxis& b) {
+        return a.extent < b.extent;
+      });
     }
     std::rotate(last, last + 1, axes.end());
   }
-  axes.insert(axes.begin(), kBoxRank - axes.size(),
-              BoxAxis{1, std::vector<int64_t>(operands, 0)});
+  axes.insert(axes.begin(), kBoxRank - axes.size(), BoxAxis{1, std::vector<int64_t>(operands, 0)});
   std::move(axes.begin(), axes.end(), box.axes.begin());
   return box;
 }

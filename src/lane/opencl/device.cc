@@ -61,9 +61,10 @@ std::string to_string(const cpu_set_t& mask) {
 Status set_mask(pid_t thread, const std::vector<int>& cores) {
   const cpu_set_t mask = mask_of(cores);
   if (sched_setaffinity(thread, sizeof(mask), &mask) == 0) return {};
-  return invalid_argument(fmt::format("cannot run a thread on cores {}: {}; see which cores this "
-                                      "process may use with `taskset -p {}`",
-                                      to_string(mask), std::strerror(errno), getpid()));
+  return invalid_argument(
+      fmt::format("cannot run a thread on cores {}: {}; see which cores this "
+                  "process may use with `taskset -p {}`",
+                  to_string(mask), std::strerror(errno), getpid()));
 }
 
 std::vector<cl_device_id> devices_of(cl_platform_id platform) {
@@ -131,8 +132,7 @@ T number(cl_device_id device, cl_device_info what) {
 }
 
 SharedMemoryKind shared_memory_of(cl_device_id device) {
-  const auto capabilities =
-      number<cl_device_svm_capabilities>(device, CL_DEVICE_SVM_CAPABILITIES);
+  const auto capabilities = number<cl_device_svm_capabilities>(device, CL_DEVICE_SVM_CAPABILITIES);
   if (capabilities & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) {
     return capabilities & CL_DEVICE_SVM_ATOMICS ? SharedMemoryKind::kFineAtomics
                                                 : SharedMemoryKind::kFine;
@@ -167,8 +167,7 @@ Device describe(cl_platform_id platform, cl_device_id id) {
   device.summary.is_host_cpu =
       (number<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   device.summary.shared_memory = shared_memory_of(id);
-  device.summary.compute_units =
-      static_cast<int>(number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
+  device.summary.compute_units = static_cast<int>(number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
   device.language_option = language_option_of(id);
   return device;
 }
@@ -223,9 +222,10 @@ StatusOr<Device> open_device(const std::string& name, const std::vector<int>& co
   if (!best) {
     std::vector<std::string> names;
     for (const Device& device : devices) names.push_back(device.summary.device);
-    return not_found(fmt::format("no OpenCL device or platform has \"{}\" in its name; there are: "
-                                 "{}",
-                                 name, fmt::join(names, ", ")));
+    return not_found(
+        fmt::format("no OpenCL device or platform has \"{}\" in its name; there are: "
+                    "{}",
+                    name, fmt::join(names, ", ")));
   }
   if (best->summary.is_host_cpu && !cores.empty()) {
     TANDEM_RETURN_IF_ERROR(place_workers(*best, cores));

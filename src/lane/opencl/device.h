@@ -21,9 +21,9 @@ struct Device {
   std::string fingerprint() const;
 };
 
-// The device whose platform or device name contains `name`, GPUs before CPUs. If it is the host CPU,
-// its driver gets one worker thread per core of `cores`, on those cores alone. A driver starts its
-// threads at the first OpenCL call of a process: if that was an earlier one, under other
+// The device whose platform or device name contains `name`, GPUs before CPUs. If it is the host
+// CPU, its driver gets one worker thread per core of `cores`, on those cores alone. A driver starts
+// its threads at the first OpenCL call of a process: if that was an earlier one, under other
 // conditions, the threads are moved, and kFailedPrecondition if their number is another.
 StatusOr<Device> open_device(const std::string& name, const std::vector<int>& cores);
 

@@ -1,5 +1,5 @@
-// Which kernels compute a slice, and with which arguments: decided from shapes, strides and the kind
-// of device alone, before anything is compiled or packed.
+// Which kernels compute a slice, and with which arguments: decided from shapes, strides and the
+// kind of device alone, before anything is compiled or packed.
 #pragma once
 
 #include <array>

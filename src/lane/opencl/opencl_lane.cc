@@ -60,8 +60,7 @@ class QueueEvent final : public DeviceEvent {
   };
 
   static void CL_CALLBACK passed(cl_event, cl_int result, void* data) {
-    const std::unique_ptr<std::shared_ptr<State>> state(
-        static_cast<std::shared_ptr<State>*>(data));
+    const std::unique_ptr<std::shared_ptr<State>> state(static_cast<std::shared_ptr<State>*>(data));
     const std::lock_guard<std::mutex> lock((*state)->mutex);
     (*state)->passed = true;
     (*state)->result = result;
@@ -128,8 +127,8 @@ StatusOr<Kernel> create_kernel(cl_program program, const char* name) {
 
 Status enqueue_single(cl_command_queue queue, cl_kernel kernel, const char* name) {
   const size_t one = 1;
-  return check(
-      clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, &one, 0, nullptr, nullptr), name);
+  return check(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, &one, 0, nullptr, nullptr),
+               name);
 }
 
 }  // namespace
@@ -154,13 +153,12 @@ Status LaneImpl::start(const OpenClLaneOptions& options) {
   TANDEM_RETURN_IF_ERROR(check(code, "clCreateContext"));
   queue_ = Queue(clCreateCommandQueueWithProperties(context_.get(), device_.id, nullptr, &code));
   TANDEM_RETURN_IF_ERROR(check(code, "clCreateCommandQueueWithProperties"));
-  programs_ =
-      std::make_unique<ProgramCache>(context_.get(), device_, options.program_cache_dir);
+  programs_ = std::make_unique<ProgramCache>(context_.get(), device_, options.program_cache_dir);
 
   info_.name = options.name;
   info_.kind = LaneKind::kOpenCl;
-  info_.description = fmt::format("{}, {}, driver {}", summary.device, summary.version,
-                                  summary.driver);
+  info_.description =
+      fmt::format("{}, {}, driver {}", summary.device, summary.version, summary.driver);
   info_.asynchronous = true;
   traits_.single_item_groups = summary.is_host_cpu;
   traits_.compute_units = summary.compute_units;
@@ -172,16 +170,15 @@ Status LaneImpl::start(const OpenClLaneOptions& options) {
   info_.fingerprint = fmt::format("{}; cores {}; kernels {}", device_.fingerprint(),
                                   fmt::join(info_.cores, ","), kernels_digest());
   if (const Status tested = self_test(); !tested.ok()) {
-    self_test_warning_ = fmt::format("counters in shared memory cannot be used: {}; lanes "
-                                     "synchronise by events instead",
-                                     tested.message());
+    self_test_warning_ = fmt::format(
+        "counters in shared memory cannot be used: {}; lanes "
+        "synchronise by events instead",
+        tested.message());
   }
   return {};
 }
 
-Status LaneImpl::enter() {
-  return info_.cores.empty() ? Status() : pin_this_thread(info_.cores);
-}
+Status LaneImpl::enter() { return info_.cores.empty() ? Status() : pin_this_thread(info_.cores); }
 
 StatusOr<std::unique_ptr<LaneProgram>> LaneImpl::load(const Graph& graph,
                                                       const TensorBindings& bindings) {
@@ -206,9 +203,8 @@ StatusOr<std::shared_ptr<std::byte>> LaneImpl::allocate(size_t bytes) {
   const size_t whole = std::max<size_t>(64, bytes);
   void* memory = clSVMAlloc(context_.get(), flags, whole, 64);
   if (!memory) {
-    return resource_exhausted(
-        fmt::format("{} has no {} bytes of shared memory in one piece", device_.summary.device,
-                    whole));
+    return resource_exhausted(fmt::format("{} has no {} bytes of shared memory in one piece",
+                                          device_.summary.device, whole));
   }
   std::memset(memory, 0, whole);
   return std::shared_ptr<std::byte>(
@@ -220,8 +216,8 @@ Status LaneImpl::load_sync_kernels() {
   if (wait_kernel_.get()) return {};
   TANDEM_ASSIGN_OR_RETURN(
       const cl_program program,
-      programs_->program({"sync.cl"}, device_.summary.is_host_cpu ? "-DHOST_CPU=1"
-                                                                   : "-DHOST_CPU=0"));
+      programs_->program({"sync.cl"},
+                         device_.summary.is_host_cpu ? "-DHOST_CPU=1" : "-DHOST_CPU=0"));
   TANDEM_ASSIGN_OR_RETURN(signal_kernel_, create_kernel(program, "signal_progress"));
   TANDEM_ASSIGN_OR_RETURN(pass_on_kernel_, create_kernel(program, "pass_on"));
   TANDEM_ASSIGN_OR_RETURN(wait_kernel_, create_kernel(program, "wait_for"));
@@ -247,8 +243,8 @@ Status LaneImpl::enqueue_wait(const ProgressCounter* counter, uint32_t target,
 Status LaneImpl::enqueue_signal(ProgressCounter* counter, uint32_t value) {
   TANDEM_RETURN_IF_ERROR(load_sync_kernels());
   const cl_kernel kernel = signal_kernel_.get();
-  TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(kernel, 0, &counter->value),
-                               "counter of signal_progress"));
+  TANDEM_RETURN_IF_ERROR(
+      check(clSetKernelArgSVMPointer(kernel, 0, &counter->value), "counter of signal_progress"));
   TANDEM_RETURN_IF_ERROR(
       check(clSetKernelArg(kernel, 1, sizeof(value), &value), "value of signal_progress"));
   return enqueue_single(queue_.get(), kernel, "enqueueing signal_progress");
@@ -288,8 +284,7 @@ Status LaneImpl::pass_messages() {
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> memory, allocate(sizeof(Board)));
   Board* board = new (memory.get()) Board();
   for (uint32_t round = 1; round <= kRounds; ++round) {
-    TANDEM_RETURN_IF_ERROR(
-        enqueue_wait(&board->host, round, &board->abort.value, kSelfTestPolls));
+    TANDEM_RETURN_IF_ERROR(enqueue_wait(&board->host, round, &board->abort.value, kSelfTestPolls));
     const cl_kernel kernel = pass_on_kernel_.get();
     const cl_int count = kWords;
     TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(kernel, 0, board->question), "pass_on"));
@@ -307,8 +302,8 @@ Status LaneImpl::pass_messages() {
     board->host.value.store(round, std::memory_order_release);
     while (!reached(board->device.value.load(std::memory_order_acquire), round)) {
       if (Clock::now() > deadline || board->abort.value.load(std::memory_order_relaxed) != 0) {
-        result = device_error(fmt::format("{} did not see a counter in time",
-                                          device_.summary.device));
+        result =
+            device_error(fmt::format("{} did not see a counter in time", device_.summary.device));
         break;
       }
       std::this_thread::yield();
@@ -339,8 +334,8 @@ Status LaneImpl::measure_polls() {
   TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish"));
   const std::chrono::duration<double> taken = Clock::now() - start;
   if (board->abort.value.load(std::memory_order_acquire) != 1) {
-    return device_error(fmt::format("{} does not give up a wait that cannot end",
-                                    device_.summary.device));
+    return device_error(
+        fmt::format("{} does not give up a wait that cannot end", device_.summary.device));
   }
   polls_per_second_ = static_cast<double>(kMeasuredPolls) / taken.count();
   return {};
@@ -360,8 +355,7 @@ bool LaneImpl::is_first_launch(const KernelPlan& kernel) {
   // PoCL has a variant of its own for grids below 2^16 groups in every dimension.
   const bool small = *std::max_element(kernel.groups.begin(), kernel.groups.end()) < (1u << 16);
   return launched_
-      .insert(fmt::format("{} {} {} {}", kernel.files.back(), kernel.kernel, kernel.options,
-                          small))
+      .insert(fmt::format("{} {} {} {}", kernel.files.back(), kernel.kernel, kernel.options, small))
       .second;
 }
 

@@ -11,9 +11,9 @@ namespace tandem {
 
 struct OpenClLaneOptions {
   std::string name = "gpu";
-  std::string device;               // substring of platform or device name; empty: the best one
-  std::vector<int> cores;           // for a device that is the host CPU: the cores of its workers
-  std::string program_cache_dir;    // "none": no cache
+  std::string device;             // substring of platform or device name; empty: the best one
+  std::vector<int> cores;         // for a device that is the host CPU: the cores of its workers
+  std::string program_cache_dir;  // "none": no cache
 };
 
 struct ProgramCacheStats {

@@ -25,8 +25,8 @@ class LaneImpl final : public OpenClLane {
 
   SharedMemoryKind shared_memory() const override { return device_.summary.shared_memory; }
   StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override;
-  Status enqueue_wait(const ProgressCounter* counter, uint32_t target,
-                      std::atomic<uint32_t>* abort, uint64_t max_polls) override;
+  Status enqueue_wait(const ProgressCounter* counter, uint32_t target, std::atomic<uint32_t>* abort,
+                      uint64_t max_polls) override;
   Status enqueue_signal(ProgressCounter* counter, uint32_t value) override;
   double polls_per_second() const override { return polls_per_second_; }
   StatusOr<std::unique_ptr<HostEvent>> enqueue_host_wait() override;

@@ -71,9 +71,10 @@ class OpenClProgram final : public LaneProgram {
       }
       launches.push_back(std::move(launch).value());
     }
-    if (launched) TANDEM_RETURN_IF_ERROR(check(clFinish(lane_->queue()), "the first launch of " + op.name));
-    return std::unique_ptr<Task>(std::make_unique<OpenClTask>(lane_->queue(), op.name, plan.info(),
-                                                              std::move(launches)));
+    if (launched)
+      TANDEM_RETURN_IF_ERROR(check(clFinish(lane_->queue()), "the first launch of " + op.name));
+    return std::unique_ptr<Task>(
+        std::make_unique<OpenClTask>(lane_->queue(), op.name, plan.info(), std::move(launches)));
   }
 
   StatusOr<ImplementationInfo> implementation(const Slice& slice, int) const override {
@@ -93,9 +94,9 @@ class OpenClProgram final : public LaneProgram {
     launch.kernel = Kernel(clCreateKernel(program, plan.kernel.c_str(), &code));
     TANDEM_RETURN_IF_ERROR(check(code, "clCreateKernel of " + plan.kernel));
     for (size_t i = 0; i < plan.arguments.size(); ++i) {
-      TANDEM_RETURN_IF_ERROR(set_argument(launch.kernel.get(), static_cast<cl_uint>(i),
-                                          plan.arguments[i], op)
-                                 .with_context(plan.kernel));
+      TANDEM_RETURN_IF_ERROR(
+          set_argument(launch.kernel.get(), static_cast<cl_uint>(i), plan.arguments[i], op)
+              .with_context(plan.kernel));
     }
     launch.local = plan.local;
     for (size_t d = 0; d < 3; ++d) launch.global[d] = plan.groups[d] * plan.local[d];

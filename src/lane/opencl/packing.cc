@@ -35,8 +35,7 @@ struct WeightReader {
       case OperatorKind::kConvTranspose: {
         const int64_t group = output / layout.group_outputs;
         const int64_t row = group * layout.group_channels + channel;
-        return weights[(row * layout.group_outputs + output % layout.group_outputs) *
-                           layout.taps +
+        return weights[(row * layout.group_outputs + output % layout.group_outputs) * layout.taps +
                        tap];
       }
       default:  // kLinear
@@ -176,8 +175,7 @@ PanelLayout panel_layout(const Graph& graph, const Operator& op) {
 std::vector<std::byte> pack(const Graph& graph, const Operator& op, PackedKind kind) {
   switch (kind) {
     case PackedKind::kWeights:
-      return to_bytes(is_depthwise(graph, op) ? pack_depthwise(graph, op)
-                                              : pack_panels(graph, op));
+      return to_bytes(is_depthwise(graph, op) ? pack_depthwise(graph, op) : pack_panels(graph, op));
     case PackedKind::kBias:
       // Kernels take a pointer in any case.
       return to_bytes(has_bias(op) ? pack_vector(graph, op, 2)

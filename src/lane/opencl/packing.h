@@ -1,4 +1,5 @@
-// Data that kernels read in a form of their own: made once per operator, good for all of its slices.
+// Data that kernels read in a form of their own: made once per operator, good for all of its
+// slices.
 #pragma once
 
 #include <cstddef>

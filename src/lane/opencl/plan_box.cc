@@ -78,8 +78,8 @@ StatusOr<KernelPlan> plan_box_copy(const PlanContext& context, std::vector<BoxAx
   box->strides(0, p.out_stride);
   box->strides(1, p.a_stride);
   p.columns_per_group = static_cast<int>(kColumnsPerGroup);
-  KernelPlan kernel = start_copy(context, "COPY", "copy", box->contiguous,
-                                 element_option(context.output()));
+  KernelPlan kernel =
+      start_copy(context, "COPY", "copy", box->contiguous, element_option(context.output()));
   kernel.groups = {set_rows(*box, p.extent[5], context.device, &p),
                    static_cast<size_t>(divide_up(p.extent[5], kColumnsPerGroup)), 1};
   kernel.arguments = {a, out, value_argument(p)};
@@ -207,9 +207,8 @@ StatusOr<SlicePlan> plan_copy(const PlanContext& context) {
     }
     axes.push_back({context.box[d].size(), {y.strides[d], stride}});
   }
-  TANDEM_ASSIGN_OR_RETURN(
-      KernelPlan kernel,
-      plan_box_copy(context, std::move(axes), at(x, from), at(y, begin_of(context.box))));
+  TANDEM_ASSIGN_OR_RETURN(KernelPlan kernel, plan_box_copy(context, std::move(axes), at(x, from),
+                                                           at(y, begin_of(context.box))));
   return single("cl_copy", std::move(kernel), context, 0);
 }
 
@@ -232,9 +231,9 @@ StatusOr<SlicePlan> plan_reshape(const PlanContext& context) {
   }
   if (copies) {
     const auto bytes = static_cast<int64_t>(element_size(x.type));
-    TANDEM_ASSIGN_OR_RETURN(
-        KernelPlan kernel, plan_box_copy(context, std::move(axes),
-                                         {x.as<std::byte>() + offset * bytes}, at(y, begin)));
+    TANDEM_ASSIGN_OR_RETURN(KernelPlan kernel,
+                            plan_box_copy(context, std::move(axes),
+                                          {x.as<std::byte>() + offset * bytes}, at(y, begin)));
     return single("cl_reshape_copy", std::move(kernel), context, 0);
   }
   if (x.dims.size() > kBoxRank || y.dims.size() > kBoxRank) {
@@ -380,8 +379,8 @@ StatusOr<SlicePlan> plan_reduce(const PlanContext& context) {
   p.reduced_rows = static_cast<int>(inner->rows());
   p.kind = static_cast<int>(reduce.kind);
   p.factor = static_cast<float>(1 / count);
-  KernelPlan kernel = start_kernel("reduce.cl", "reduce",
-                                   loop_width(context.device, box->contiguous), "");
+  KernelPlan kernel =
+      start_kernel("reduce.cl", "reduce", loop_width(context.device, box->contiguous), "");
   kernel.groups[0] = set_rows(*box, p.extent[5] * static_cast<int64_t>(count), context.device, &p);
   kernel.arguments = {at(x, from), at(y, begin_of(context.box)), value_argument(p)};
   return single("cl_reduce", std::move(kernel), context, count);
@@ -391,8 +390,8 @@ StatusOr<SlicePlan> plan_lines(const PlanContext& context) {
   const TensorView& x = context.input(0);
   const TensorView& y = context.output();
   const bool softmax = context.op.kind() == OperatorKind::kSoftmax;
-  const size_t axis = softmax ? static_cast<size_t>(context.op.as<SoftmaxAttributes>().axis)
-                              : y.dims.size() - 1;
+  const size_t axis =
+      softmax ? static_cast<size_t>(context.op.as<SoftmaxAttributes>().axis) : y.dims.size() - 1;
   std::vector<BoxAxis> axes;
   for (size_t d = 0; d < y.dims.size(); ++d) {
     if (d != axis) axes.push_back({context.box[d].size(), {y.strides[d], x.strides[d]}});

@@ -75,15 +75,14 @@ SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTrait
     p.panels_per_group = static_cast<int>(cut.panels_per_group);
     const bool one_block = p.channels_per_block >= p.span && p.taps_per_block >= layout.taps;
     const int64_t group_rows = cut.tiles_per_group * shape.rows;
-    options += fmt::format(" -DTILE_ROWS={} -DTILE_PANELS={} -DK_BLOCK={} -DNARROW_INPUT={}",
-                           shape.rows, shape.panels, shape.k_block,
-                           int{p.span <= 4 && !p.exact_input});
+    options +=
+        fmt::format(" -DTILE_ROWS={} -DTILE_PANELS={} -DK_BLOCK={} -DNARROW_INPUT={}", shape.rows,
+                    shape.panels, shape.k_block, int{p.span <= 4 && !p.exact_input});
     kernel = start_kernel("tile.cl", "tile", {1, 16}, options);
     arguments.push_back(
         LocalArgument{sizeof(float) * static_cast<size_t>(group_rows * shape.pitch())});
-    arguments.push_back(LocalArgument{
-        shape.sums_bytes(one_block ? 1 : cut.tiles_per_group * cut.panels_per_group /
-                                             shape.panels)});
+    arguments.push_back(LocalArgument{shape.sums_bytes(
+        one_block ? 1 : cut.tiles_per_group * cut.panels_per_group / shape.panels)});
     arguments.push_back(LocalArgument{2 * sizeof(int64_t) * static_cast<size_t>(group_rows)});
     kernel.groups = {static_cast<size_t>(divide_up(p.rows, group_rows)),
                      static_cast<size_t>(divide_up(panels, cut.panels_per_group)), 1};
@@ -93,15 +92,15 @@ SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTrait
                           static_cast<double>(depth);
   } else {
     const ItemTile items = choose_item_tile(p.channels);
-    options += fmt::format(" -DTILE_ROWS={} -DITEMS_X={} -DITEMS_Y={}", items.rows, items.x,
-                           items.y);
+    options +=
+        fmt::format(" -DTILE_ROWS={} -DITEMS_X={} -DITEMS_Y={}", items.rows, items.x, items.y);
     kernel = start_kernel("tile.cl", "tile", {items.x * items.y, 4}, options);
     kernel.local = {static_cast<size_t>(items.x), static_cast<size_t>(items.y), 1};
     kernel.groups = {static_cast<size_t>(divide_up(p.channels, items.x * 4)),
                      static_cast<size_t>(divide_up(p.rows, items.y * items.rows)), 1};
     plan.name = fmt::format("cl_{}_{}x4_items", problem.name, items.rows);
-    plan.computed_flops = 2.0 * static_cast<double>(kernel.groups[0] * kernel.groups[1]) *
-                          items.x * 4 * items.y * items.rows * static_cast<double>(depth);
+    plan.computed_flops = 2.0 * static_cast<double>(kernel.groups[0] * kernel.groups[1]) * items.x *
+                          4 * items.y * items.rows * static_cast<double>(depth);
   }
   arguments.push_back(value_argument(p));
   kernel.arguments = std::move(arguments);
@@ -180,9 +179,9 @@ StatusOr<SlicePlan> plan_depthwise(const PlanContext& context, const ConvAttribu
   p.weight_stride = static_cast<int>(round_up(x.dims[1], kLineFloats));
   // On CPUs, sums of eight pixels hide the latency of multiply-adds.
   const int pixels = context.device.single_item_groups ? 8 : 1;
-  KernelPlan kernel =
-      start_kernel("window.cl", "depthwise", loop_width(context.device, contiguous),
-                   fmt::format(" -DDEPTHWISE=1 -DMAXIMUM=0 -DAVERAGE=0 -DWINDOW_PIXELS={}", pixels));
+  KernelPlan kernel = start_kernel(
+      "window.cl", "depthwise", loop_width(context.device, contiguous),
+      fmt::format(" -DDEPTHWISE=1 -DMAXIMUM=0 -DAVERAGE=0 -DWINDOW_PIXELS={}", pixels));
   kernel.arguments = {at(x, {begin[0], begin[1], 0, 0}),
                       PackedArgument{PackedKind::kWeights, begin[1]},
                       PackedArgument{PackedKind::kBias, begin[1]},

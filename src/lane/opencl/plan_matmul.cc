@@ -89,8 +89,8 @@ StatusOr<SlicePlan> plan_matmul(const PlanContext& context) {
     kernel = start_kernel("matmul.cl", "matmul", {1, 16}, options);
     arguments.push_back(
         LocalArgument{sizeof(float) * static_cast<size_t>(group_rows * shape.pitch())});
-    arguments.push_back(LocalArgument{
-        sizeof(float) * static_cast<size_t>(shape.panels * shape.k_block * kPanel)});
+    arguments.push_back(
+        LocalArgument{sizeof(float) * static_cast<size_t>(shape.panels * shape.k_block * kPanel)});
     arguments.push_back(LocalArgument{shape.sums_bytes(sets)});
     kernel.groups = {static_cast<size_t>(divide_up(p.rows, group_rows)),
                      static_cast<size_t>(divide_up(panels, cut.panels_per_group)),
@@ -100,8 +100,8 @@ StatusOr<SlicePlan> plan_matmul(const PlanContext& context) {
                           static_cast<double>(round_up(panels, shape.panels) * kPanel) * p.depth;
   } else {
     const ItemTile items = choose_item_tile(p.columns);
-    options += fmt::format(" -DTILE_ROWS={} -DITEMS_X={} -DITEMS_Y={}", items.rows, items.x,
-                           items.y);
+    options +=
+        fmt::format(" -DTILE_ROWS={} -DITEMS_X={} -DITEMS_Y={}", items.rows, items.x, items.y);
     kernel = start_kernel("matmul.cl", "matmul", {items.x * items.y, 4}, options);
     kernel.local = {static_cast<size_t>(items.x), static_cast<size_t>(items.y), 1};
     kernel.groups = {static_cast<size_t>(divide_up(p.columns, items.x)),

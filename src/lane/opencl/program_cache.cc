@@ -111,10 +111,9 @@ StatusOr<Program> ProgramCache::compile(const std::string& name, const std::stri
   TANDEM_RETURN_IF_ERROR(check(code, "clCreateProgramWithSource"));
   code = clBuildProgram(program.get(), 1, &device_.id, options.c_str(), nullptr, nullptr);
   if (code != CL_SUCCESS) {
-    return device_error(fmt::format(
-        "{} does not compile for {} with options \"{}\": {}\n{}", name, device_.summary.device,
-        options, error_name(code),
-        first_lines(build_log(program.get(), device_.id), kLogLines)));
+    return device_error(fmt::format("{} does not compile for {} with options \"{}\": {}\n{}", name,
+                                    device_.summary.device, options, error_name(code),
+                                    first_lines(build_log(program.get(), device_.id), kLogLines)));
   }
   return program;
 }
@@ -167,8 +166,7 @@ void ProgramCache::store(const std::string& path, const std::string& key, cl_pro
   }
   size_t size = 0;
   std::string binary;
-  cl_int code =
-      clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr);
+  cl_int code = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr);
   if (code == CL_SUCCESS) {
     binary.resize(size);
     auto* bytes = reinterpret_cast<unsigned char*>(binary.data());

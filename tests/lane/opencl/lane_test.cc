@@ -65,8 +65,7 @@ TEST_F(OpenClLaneTest, AnUnknownDeviceIsNotFoundAndTheOthersAreNamed) {
   options.device = "no such device";
   const auto lane = make_opencl_lane(options);
   ASSERT_EQ(lane.status().code(), StatusCode::kNotFound);
-  EXPECT_THAT(lane.status().message(),
-              ::testing::HasSubstr(list_opencl_devices().at(0).device));
+  EXPECT_THAT(lane.status().message(), ::testing::HasSubstr(list_opencl_devices().at(0).device));
 }
 
 TEST_F(OpenClLaneTest, SharedMemoryIsZeroedAndAligned) {
@@ -147,8 +146,8 @@ TEST_F(OpenClLaneTest, ADeviceEventComesAfterWhatWasEnqueuedBefore) {
 
 TEST_F(OpenClLaneTest, ReportsImplementationsWithoutPacking) {
   Graph graph;
-  const TensorId x = graph.add_input("x", DataType::kFloat32, {1, 64, 14, 14},
-                                     {Order::kChannelsLast, true});
+  const TensorId x =
+      graph.add_input("x", DataType::kFloat32, {1, 64, 14, 14}, {Order::kChannelsLast, true});
   const TensorId w = graph.add_constant("w", HostTensor(DataType::kFloat32, {96, 64, 3, 3}));
   const auto y = graph.add("conv", ConvAttributes{.kernel = {3, 3}, .pads = {1, 1, 1, 1}}, {x, w},
                            {}, {Order::kChannelsLast, true});

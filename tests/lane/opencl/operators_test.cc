@@ -51,8 +51,8 @@ class Builder {
     return case_.graph.add_constant(fmt::format("w{}", seed), random_tensor(dims, seed));
   }
   Case finish(Attributes attributes, std::vector<TensorId> inputs, Layout layout, Dims dims = {}) {
-    const auto output = case_.graph.add("op", std::move(attributes), std::move(inputs),
-                                        std::move(dims), layout);
+    const auto output =
+        case_.graph.add("op", std::move(attributes), std::move(inputs), std::move(dims), layout);
     if (!output.ok()) ADD_FAILURE() << case_.name << ": " << output.status().to_string();
     if (output.ok()) case_.graph.mark_output(*output);
     return std::move(case_);
@@ -73,13 +73,13 @@ struct ConvShape {
 };
 
 Case conv_case(const ConvShape& s) {
-  Builder b(fmt::format("conv_{}x{}x{}x{}_m{}_k{}x{}_s{}{}_d{}{}_p{}{}{}{}_g{}{}{}_{}", s.n, s.c, s.h,
-                        s.w, s.m, s.kernel[0], s.kernel[1], s.stride[0], s.stride[1],
+  Builder b(fmt::format("conv_{}x{}x{}x{}_m{}_k{}x{}_s{}{}_d{}{}_p{}{}{}{}_g{}{}{}_{}", s.n, s.c,
+                        s.h, s.w, s.m, s.kernel[0], s.kernel[1], s.stride[0], s.stride[1],
                         s.dilation[0], s.dilation[1], s.pads[0], s.pads[1], s.pads[2], s.pads[3],
                         s.groups, s.bias ? "_bias" : "", s.residual ? "_residual" : "",
                         to_string(s.activation.function)));
-  ConvAttributes conv{s.kernel, s.stride,   s.dilation,  s.pads,
-                      s.groups, s.bias, s.residual, s.activation};
+  ConvAttributes conv{s.kernel, s.stride, s.dilation, s.pads,
+                      s.groups, s.bias,   s.residual, s.activation};
   std::vector<TensorId> inputs = {b.input({s.n, s.c, s.h, s.w}, kImages),
                                   b.constant({s.m, s.c / s.groups, s.kernel[0], s.kernel[1]})};
   if (s.bias) inputs.push_back(b.constant({s.m}));
@@ -144,44 +144,105 @@ std::vector<Case> conv_cases() {
   for (const int64_t w : {1, 2, 4, 8, 10, 13, 14, 15, 24, 25, 57}) {
     cases.push_back(conv_case({.n = 1, .c = 20, .h = 1, .w = w, .m = 40, .residual = true}));
   }
-  cases.push_back(conv_case({.n = 1, .c = 3, .h = 23, .w = 19, .m = 32, .kernel = {7, 7},
-                             .stride = {2, 2}, .pads = {3, 3, 3, 3},
+  cases.push_back(conv_case({.n = 1,
+                             .c = 3,
+                             .h = 23,
+                             .w = 19,
+                             .m = 32,
+                             .kernel = {7, 7},
+                             .stride = {2, 2},
+                             .pads = {3, 3, 3, 3},
                              .activation = {Function::kRelu}}));
-  cases.push_back(conv_case({.n = 3, .c = 17, .h = 6, .w = 5, .m = 20, .residual = true,
+  cases.push_back(conv_case({.n = 3,
+                             .c = 17,
+                             .h = 6,
+                             .w = 5,
+                             .m = 20,
+                             .residual = true,
                              .activation = {Function::kHardSwish}}));
-  cases.push_back(conv_case({.n = 1, .c = 8, .h = 12, .w = 11, .m = 16, .dilation = {2, 3},
-                             .pads = {2, 3, 1, 0}, .bias = false}));
-  cases.push_back(conv_case({.n = 1, .c = 16, .h = 5, .w = 5, .m = 16, .kernel = {5, 1},
-                             .stride = {1, 3}, .pads = {4, 0, 4, 0}}));
+  cases.push_back(conv_case({.n = 1,
+                             .c = 8,
+                             .h = 12,
+                             .w = 11,
+                             .m = 16,
+                             .dilation = {2, 3},
+                             .pads = {2, 3, 1, 0},
+                             .bias = false}));
+  cases.push_back(conv_case({.n = 1,
+                             .c = 16,
+                             .h = 5,
+                             .w = 5,
+                             .m = 16,
+                             .kernel = {5, 1},
+                             .stride = {1, 3},
+                             .pads = {4, 0, 4, 0}}));
   // Several K blocks: of taps, and of channels.
   cases.push_back(conv_case({.n = 1, .c = 100, .h = 9, .w = 10, .m = 40, .residual = true}));
   cases.push_back(conv_case({.n = 1, .c = 600, .h = 4, .w = 5, .m = 300}));
-  cases.push_back(conv_case({.n = 1, .c = 1300, .h = 1, .w = 1, .m = 50, .kernel = {1, 1},
-                             .pads = {0, 0, 0, 0}}));
+  cases.push_back(conv_case(
+      {.n = 1, .c = 1300, .h = 1, .w = 1, .m = 50, .kernel = {1, 1}, .pads = {0, 0, 0, 0}}));
   // 1x1, with stride, and with padding.
-  cases.push_back(conv_case({.n = 2, .c = 33, .h = 9, .w = 8, .m = 70, .kernel = {1, 1},
-                             .pads = {0, 0, 0, 0}, .residual = true,
+  cases.push_back(conv_case({.n = 2,
+                             .c = 33,
+                             .h = 9,
+                             .w = 8,
+                             .m = 70,
+                             .kernel = {1, 1},
+                             .pads = {0, 0, 0, 0},
+                             .residual = true,
                              .activation = {Function::kClip, 0, 6}}));
-  cases.push_back(conv_case({.n = 1, .c = 32, .h = 9, .w = 8, .m = 16, .kernel = {1, 1},
-                             .stride = {2, 2}, .pads = {0, 0, 0, 0}}));
-  cases.push_back(conv_case({.n = 1, .c = 32, .h = 4, .w = 3, .m = 16, .kernel = {1, 1},
-                             .pads = {1, 2, 0, 1}}));
+  cases.push_back(conv_case({.n = 1,
+                             .c = 32,
+                             .h = 9,
+                             .w = 8,
+                             .m = 16,
+                             .kernel = {1, 1},
+                             .stride = {2, 2},
+                             .pads = {0, 0, 0, 0}}));
+  cases.push_back(conv_case(
+      {.n = 1, .c = 32, .h = 4, .w = 3, .m = 16, .kernel = {1, 1}, .pads = {1, 2, 0, 1}}));
   // Groups: wide, narrow, uneven against panels, few outputs each, channel multiplier.
-  for (const auto& [c, m, groups] : std::vector<std::array<int64_t, 3>>{
-           {32, 64, 2}, {64, 64, 4}, {64, 128, 16}, {24, 36, 3}, {20, 60, 5}, {6, 24, 6},
-           {128, 128, 32}, {1040, 32, 2}, {96, 96, 2}}) {
+  for (const auto& [c, m, groups] : std::vector<std::array<int64_t, 3>>{{32, 64, 2},
+                                                                        {64, 64, 4},
+                                                                        {64, 128, 16},
+                                                                        {24, 36, 3},
+                                                                        {20, 60, 5},
+                                                                        {6, 24, 6},
+                                                                        {128, 128, 32},
+                                                                        {1040, 32, 2},
+                                                                        {96, 96, 2}}) {
     cases.push_back(
         conv_case({.n = 1, .c = c, .h = 5, .w = 6, .m = m, .groups = groups, .residual = true}));
   }
   // Depthwise.
   for (const int64_t c : {3, 16, 24, 50}) {
-    cases.push_back(conv_case({.n = 2, .c = c, .h = 11, .w = 21, .m = c, .groups = c,
-                               .residual = true, .activation = {Function::kRelu}}));
+    cases.push_back(conv_case({.n = 2,
+                               .c = c,
+                               .h = 11,
+                               .w = 21,
+                               .m = c,
+                               .groups = c,
+                               .residual = true,
+                               .activation = {Function::kRelu}}));
   }
-  cases.push_back(conv_case({.n = 1, .c = 40, .h = 15, .w = 15, .m = 40, .kernel = {5, 5},
-                             .stride = {2, 2}, .pads = {1, 2, 2, 1}, .groups = 40}));
-  cases.push_back(conv_case({.n = 1, .c = 32, .h = 13, .w = 30, .m = 32, .dilation = {2, 2},
-                             .pads = {2, 2, 2, 2}, .groups = 32, .bias = false}));
+  cases.push_back(conv_case({.n = 1,
+                             .c = 40,
+                             .h = 15,
+                             .w = 15,
+                             .m = 40,
+                             .kernel = {5, 5},
+                             .stride = {2, 2},
+                             .pads = {1, 2, 2, 1},
+                             .groups = 40}));
+  cases.push_back(conv_case({.n = 1,
+                             .c = 32,
+                             .h = 13,
+                             .w = 30,
+                             .m = 32,
+                             .dilation = {2, 2},
+                             .pads = {2, 2, 2, 2},
+                             .groups = 32,
+                             .bias = false}));
   return cases;
 }
 
@@ -248,8 +309,8 @@ std::vector<Case> other_cases() {
     const bool positive = function == Function::kLog || function == Function::kSqrt ||
                           function == Function::kReciprocal;
     const bool clip = function == Function::kClip;
-    cases.push_back(unary_case(function, clip ? -1.0f : 0.3f, clip ? 2.0f : 0.5f,
-                               positive ? 0.1f : -6.0f, 6));
+    cases.push_back(
+        unary_case(function, clip ? -1.0f : 0.3f, clip ? 2.0f : 0.5f, positive ? 0.1f : -6.0f, 6));
   }
   for (int k = 0; k <= static_cast<int>(BinaryAttributes::Kind::kMin); ++k) {
     const auto kind = static_cast<BinaryAttributes::Kind>(k);
@@ -329,8 +390,8 @@ std::vector<Case> other_cases() {
                                           bool keep, Layout layout) {
       Builder b(fmt::format("reduce{}_{}", kind, name));
       const TensorId in = b.input(x, layout, 0.5f, 1.2f);
-      cases.push_back(b.finish(ReduceAttributes{k, std::move(axes), keep}, {in},
-                               keep ? layout : kRows));
+      cases.push_back(
+          b.finish(ReduceAttributes{k, std::move(axes), keep}, {in}, keep ? layout : kRows));
     };
     reduce("image", {2, 37, 5, 6}, {2, 3}, true, kImages);
     reduce("channels", {2, 37, 5, 6}, {1}, true, kImages);
@@ -414,8 +475,8 @@ void check_case(const Case& c, LaneImpl* lane) {
       if (!(std::abs(value - right) <= c.tolerance * (1 + std::abs(right)))) {
         ++failures;
         ADD_FAILURE() << c.name << " " << to_string(graph, slices.front()) << " ... ("
-                      << slices.size() << " slices), " << tasks[0]->info().name << ": element "
-                      << i << " is " << value << ", should be " << right;
+                      << slices.size() << " slices), " << tasks[0]->info().name << ": element " << i
+                      << " is " << value << ", should be " << right;
       }
     }
     EXPECT_TRUE(memory.untouched_outside(graph.op(0).output)) << c.name;
@@ -426,8 +487,8 @@ void check_all(const std::vector<Case>& cases) {
   LaneImpl* lane = test_lane();
   ASSERT_NE(lane, nullptr);
   const DeviceTraits own = lane->traits();
-  for (const DeviceTraits& traits : {DeviceTraits{true, 1}, DeviceTraits{true, 8},
-                                     DeviceTraits{false, 16}}) {
+  for (const DeviceTraits& traits :
+       {DeviceTraits{true, 1}, DeviceTraits{true, 8}, DeviceTraits{false, 16}}) {
     lane->set_traits(traits);
     for (const Case& c : cases) {
       SCOPED_TRACE(traits.single_item_groups ? "single-item groups" : "many-item groups");

@@ -114,9 +114,8 @@ TEST_F(ProgramCacheTest, DamagedFilesCostAWarningAndACompilation) {
   const std::string whole = read(path);
   std::string flipped = whole;
   flipped[flipped.size() / 2] ^= 0x10;
-  for (const std::string& damaged :
-       {std::string(), std::string("garbage"), whole.substr(0, whole.size() / 2), flipped,
-        whole + "more"}) {
+  for (const std::string& damaged : {std::string(), std::string("garbage"),
+                                     whole.substr(0, whole.size() / 2), flipped, whole + "more"}) {
     ASSERT_TRUE(write_file(path.string(), damaged).ok());
     const Start after = start();
     ASSERT_TRUE(after.status.ok()) << after.status.to_string();

@@ -13,8 +13,8 @@ namespace tandem::opencl {
 // a failure recorded, if there is no device.
 LaneImpl* test_lane();
 
-// Memory for every tensor of a graph but the packed ones; all of it, padding included, holds NaN (or
-// a pattern of bits) until written.
+// Memory for every tensor of a graph but the packed ones; all of it, padding included, holds NaN
+// (or a pattern of bits) until written.
 struct Memory {
   Memory(LaneImpl* lane, const Graph& graph);
 

@@ -9,11 +9,18 @@ int last_tap(int start, int dilation, int extent, int taps) {
   return start >= extent ? 0 : min(taps, (extent - start + dilation - 1) / dilation);
 }
 
+// How the macros below reach memory: whole vectors, or what is left of the channels at `c`. Decided
+// outside of all loops.
+#define GET_ALL(from) LOAD(from)
+#define PUT_ALL(v, to) STORE(v, to)
+#define GET_SOME(from) load_some(from, p.channels - c)
+#define PUT_SOME(v, to) store_some(v, to, p.channels - c)
+
 #if DEPTHWISE
 
 // Sums of `PIXELS` neighbouring pixels, of the first of which the window starts at column `left`; all
 // of their taps [kx_begin, kx_end) lie inside the image.
-#define SUM_PIXELS(PIXELS, kx_begin, kx_end)                                                  \
+#define SUM_PIXELS(PIXELS, kx_begin, kx_end, GET, PUT)                                               \
   {                                                                                           \
     VECTOR sums[PIXELS];                                                                      \
     _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) sums[i] = shift;                       \
@@ -40,7 +47,7 @@ int last_tap(int start, int dilation, int extent, int taps) {
 
 // One line of output pixels, those channels from `c` on that GET and PUT take. `room` pixels from x
 // on have windows inside the image.
-#define SUM_LINE                                                                           \
+#define SUM_LINE(GET, PUT)                                                                           \
   const VECTOR shift = p.has_bias ? LOAD(bias + c) : (VECTOR)0.0f;                         \
   for (int x = 0; x < p.box_width;) {                                                      \
     const int left = (x + p.first_x) * p.stride_x - p.pad_left;                            \
@@ -48,14 +55,14 @@ int last_tap(int start, int dilation, int extent, int taps) {
     const int room =                                                                       \
         left < 0 || spare < 0 ? 0 : min(p.box_width - x, spare / p.stride_x + 1);          \
     if (room >= WINDOW_PIXELS) {                                                           \
-      SUM_PIXELS(WINDOW_PIXELS, 0, p.kernel_width)                                         \
+      SUM_PIXELS(WINDOW_PIXELS, 0, p.kernel_width, GET, PUT)                                         \
       x += WINDOW_PIXELS;                                                                  \
     } else if (room >= SOME_PIXELS) {                                                      \
-      SUM_PIXELS(SOME_PIXELS, 0, p.kernel_width)                                           \
+      SUM_PIXELS(SOME_PIXELS, 0, p.kernel_width, GET, PUT)                                           \
       x += SOME_PIXELS;                                                                    \
     } else {                                                                               \
       SUM_PIXELS(1, first_tap(left, p.dilation_x),                                         \
-                 last_tap(left, p.dilation_x, p.in_width, p.kernel_width))                 \
+                 last_tap(left, p.dilation_x, p.in_width, p.kernel_width), GET, PUT)       \
       x += 1;                                                                              \
     }                                                                                      \
   }
@@ -79,21 +86,37 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void depthwise(
   const long step = p.stride_x * p.in_pixel;
   const long tap_step = p.dilation_x * p.in_pixel;
   int c = get_local_id(0) * LANES;
-#define GET(from) LOAD(from)
-#define PUT(v, to) STORE(v, to)
   for (; c + LANES <= p.channels; c += WORK_ITEMS * LANES) {
-    SUM_LINE
+    SUM_LINE(GET_ALL, PUT_ALL)
   }
-#undef GET
-#undef PUT
-#define GET(from) load_some(from, p.channels - c)
-#define PUT(v, to) store_some(v, to, p.channels - c)
   if (c < p.channels) {
-    SUM_LINE
+    SUM_LINE(GET_SOME, PUT_SOME)
   }
 }
 
 #else
+
+#if MAXIMUM
+#define FIRST_VALUE -INFINITY
+#define TAKE(total, v) max(total, v)
+#else
+#define FIRST_VALUE 0.0f
+#define TAKE(total, v) (total + (v))
+#endif
+
+// The window of one pixel at channel `c`; `factor` is 1 for maxima.
+#define POOL_PIXEL(GET, PUT)                                                                 \
+  {                                                                                          \
+    VECTOR total = (VECTOR)FIRST_VALUE;                                                      \
+    for (int ky = ky_begin; ky < ky_end; ++ky) {                                             \
+      __global const float* from = input + (top + ky * p.dilation_y) * p.in_line +           \
+                                   left * p.in_pixel + c * p.in_channel;                     \
+      for (int kx = kx_begin; kx < kx_end; ++kx) {                                           \
+        total = TAKE(total, GET(from + kx * tap_step));                                      \
+      }                                                                                      \
+    }                                                                                        \
+    PUT(total * factor, output + x * p.out_pixel + c * p.out_channel);                       \
+  }
 
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pool(
     __global const float* input, __global float* output, struct WindowArguments p) {
@@ -105,10 +128,12 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pool(
   const int top = (y + p.first_y) * p.stride_y - p.pad_top;
   const int ky_begin = first_tap(top, p.dilation_y);
   const int ky_end = last_tap(top, p.dilation_y, p.in_height, p.kernel_height);
+  const long tap_step = p.dilation_x * p.in_pixel;
   for (int x = 0; x < p.box_width; ++x) {
     const int left = (x + p.first_x) * p.stride_x - p.pad_left;
     const int kx_begin = first_tap(left, p.dilation_x);
     const int kx_end = last_tap(left, p.dilation_x, p.in_width, p.kernel_width);
+    float factor = 1.0f;
 #if AVERAGE
     // With pads counted, the window still ends where the bottom and right pads do.
     const int rows = p.count_pads ? last_tap(top, p.dilation_y, p.in_height + p.pad_bottom,
@@ -117,30 +142,14 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pool(
     const int columns = p.count_pads ? last_tap(left, p.dilation_x, p.in_width + p.pad_right,
                                                 p.kernel_width)
                                      : max(0, kx_end - kx_begin);
-    const float factor = 1.0f / (float)(rows * columns);
+    factor = 1.0f / (float)(rows * columns);
 #endif
-    for (int c = get_local_id(0) * LANES; c < p.channels; c += WORK_ITEMS * LANES) {
-      const int count = min(LANES, p.channels - c);
-#if MAXIMUM
-      VECTOR v = (VECTOR)-INFINITY;
-#else
-      VECTOR v = (VECTOR)0.0f;
-#endif
-      for (int ky = ky_begin; ky < ky_end; ++ky) {
-        __global const float* from = input + (top + ky * p.dilation_y) * p.in_line + c * p.in_channel;
-        for (int kx = kx_begin; kx < kx_end; ++kx) {
-          const VECTOR e = load_some(from + (left + kx * p.dilation_x) * p.in_pixel, count);
-#if MAXIMUM
-          v = max(v, e);
-#else
-          v += e;
-#endif
-        }
-      }
-#if AVERAGE
-      v *= factor;
-#endif
-      store_some(v, output + x * p.out_pixel + c * p.out_channel, count);
+    int c = get_local_id(0) * LANES;
+    for (; c + LANES <= p.channels; c += WORK_ITEMS * LANES) {
+      POOL_PIXEL(GET_ALL, PUT_ALL)
+    }
+    if (c < p.channels) {
+      POOL_PIXEL(GET_SOME, PUT_SOME)
     }
   }
 }
