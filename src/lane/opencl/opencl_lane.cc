@@ -93,6 +93,9 @@ class UserEvent final : public HostEvent {
     return check(clSetUserEventStatus(event_.get(), CL_COMPLETE), "clSetUserEventStatus");
   }
 
+  // By completing it: what a driver does behind a failed event differs, down to queues that are of
+  // no use afterwards. The kernels behind it run on whatever memory holds, and the run is
+  // discarded.
   void abandon() override {
     if (event_.get() && !done_.exchange(true)) clSetUserEventStatus(event_.get(), CL_COMPLETE);
   }

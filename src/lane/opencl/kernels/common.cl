@@ -1,8 +1,8 @@
 // What all kernels share. LANES, the width of the vector type, is a build option.
 //
-// One source serves two kinds of devices. On a CPU a work-group has one work-item (WORK_ITEMS is 1),
-// which loops over its share with wide vectors; on a GPU the work-items of a group take turns along
-// the innermost dimension, so that neighbours access neighbouring memory.
+// One source serves two kinds of devices. On a CPU a work-group has one work-item (WORK_ITEMS is
+// 1), which loops over its share with wide vectors; on a GPU the work-items of a group take turns
+// along the innermost dimension, so that neighbours access neighbouring memory.
 
 #define CONCAT_(a, b) a##b
 #define CONCAT(a, b) CONCAT_(a, b)
@@ -25,8 +25,8 @@
 #define CHOOSE(no, yes, condition) select((no), (yes), (condition))
 #endif
 
-// Within 2 ulp where the result is a normal number; zero below that. (Some compilers' own vector exp
-// goes element by element, and so do their conversions with a rounding mode.)
+// Within 2 ulp where the result is a normal number; zero below that. (Some compilers' own vector
+// exp goes element by element, and so do their conversions with a rounding mode.)
 VECTOR exponential(VECTOR x) {
   const VECTOR bounded = min(max(x, (VECTOR)-87.3f), (VECTOR)88.72f);
   // 1.5 * 2^23: adding it leaves the nearest whole number in the lowest bits of the sum.
@@ -88,8 +88,7 @@ VECTOR activate(VECTOR x, int function, float alpha, float beta) {
     case GELU:
       return 0.5f * x * (1.0f + error_function(x * 0.70710678f));
     case GELU_TANH:
-      return 0.5f * x *
-             (1.0f + hyperbolic_tangent(0.79788456f * fma(0.044715f * x * x, x, x)));
+      return 0.5f * x * (1.0f + hyperbolic_tangent(0.79788456f * fma(0.044715f * x * x, x, x)));
     case SOFTPLUS:
       return max(x, (VECTOR)0.0f) + log1p(exponential(-fabs(x)));
     case ERF:

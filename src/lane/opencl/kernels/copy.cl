@@ -44,8 +44,9 @@ int unpadded(int i, int extent, int mode) {
   return phase < extent ? phase : period - phase;
 }
 
-__attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pad(
-    __global const ELEMENT* a, __global ELEMENT* out, struct PadArguments p) {
+__attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pad(__global const ELEMENT* a,
+                                                                          __global ELEMENT* out,
+                                                                          struct PadArguments p) {
   const int first_row = get_group_id(0) * p.rows_per_group;
   const int last_row = min(p.rows, first_row + p.rows_per_group);
   for (int row = first_row; row < last_row; ++row) {

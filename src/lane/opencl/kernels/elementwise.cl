@@ -1,5 +1,5 @@
-// Functions of one and two tensors. Build option BINARY. With LANES > 1, elements lie one apart along
-// the last dimension, or an operand is the same all along it.
+// Functions of one and two tensors. Build option BINARY. With LANES > 1, elements lie one apart
+// along the last dimension, or an operand is the same all along it.
 
 VECTOR operand(__global const float* p, long stride, int count) {
   return stride == 0 ? (VECTOR)*p : load_some(p, count);

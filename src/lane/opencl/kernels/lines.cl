@@ -40,8 +40,7 @@ float shared_total(float v, __local float* scratch, bool maximum) {
 }
 #endif
 
-#define FOR_LINE                                                          \
-  for (int i = get_local_id(0) * LANES; i < p.length; i += WORK_ITEMS * LANES)
+#define FOR_LINE for (int i = get_local_id(0) * LANES; i < p.length; i += WORK_ITEMS * LANES)
 #define COUNT min(LANES, p.length - i)
 
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void lines(
@@ -64,8 +63,7 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void lines(
       const VECTOR v = load_or(from + i * p.a_step, COUNT, mean) - mean;
       squares = fma(v, v, squares);
     }
-    const float factor =
-        1.0f / sqrt(SHARED_SUM(lanes_sum(squares)) / p.length + p.epsilon);
+    const float factor = 1.0f / sqrt(SHARED_SUM(lanes_sum(squares)) / p.length + p.epsilon);
     FOR_LINE {
       const VECTOR v = (load_some(from + i * p.a_step, COUNT) - mean) * factor;
       store_some(fma(v, LOAD(scale + i), LOAD(bias + i)), to + i * p.out_step, COUNT);

@@ -56,8 +56,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul(
     const bool first = block == 0;
     const bool last = block + block_depth == p.depth;
     for (int m = 0; m < group_rows; ++m) {
-      stage_a(a + m * p.a_row + block * p.a_depth, p.a_depth, staged + m * TILE_PITCH,
-              block_depth);
+      stage_a(a + m * p.a_row + block * p.a_depth, p.a_depth, staged + m * TILE_PITCH, block_depth);
     }
     for (int panel = begin; panel < end; panel += TILE_PANELS) {
       for (int i = 0; i < TILE_PANELS && panel + i < end; ++i) {
@@ -67,8 +66,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul(
       }
       for (int row = 0; row < group_rows; row += TILE_ROWS) {
         __local float16* saved =
-            one_block ? sums
-                      : sums + (row * p.panels_per_group + (panel - begin) * TILE_ROWS);
+            one_block ? sums : sums + (row * p.panels_per_group + (panel - begin) * TILE_ROWS);
         float16 tile_sums[TILE_PANELS][TILE_ROWS];
         if (first) {
           CLEAR_TILE(tile_sums)
@@ -83,8 +81,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul(
           const int column = (panel + i) * PANEL;
           const int count = min(PANEL, p.columns - column);
           for (int m = 0; m < valid; ++m) {
-            store_some(saved[i * TILE_ROWS + m] * p.scale, c + (row + m) * p.c_row + column,
-                       count);
+            store_some(saved[i * TILE_ROWS + m] * p.scale, c + (row + m) * p.c_row + column, count);
           }
         }
       }
@@ -96,8 +93,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul(
 
 // Each work-item computes TILE_ROWS rows, ITEMS_Y apart, of one column.
 __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void matmul(
-    __global const float* a, __global const float* b, __global float* c,
-    struct MatMulArguments p) {
+    __global const float* a, __global const float* b, __global float* c, struct MatMulArguments p) {
   const int column = get_global_id(0);
   if (column >= p.columns) return;
   const int row = get_group_id(1) * (ITEMS_Y * TILE_ROWS) + get_local_id(1);

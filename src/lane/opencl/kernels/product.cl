@@ -2,8 +2,8 @@
 
 #define PANEL 16
 
-// Distance between the rows of a staged operand: a constant, so that the inner loop addresses all of
-// them from one register; and no multiple of a page, lest they compete for the same cache lines.
+// Distance between the rows of a staged operand: a constant, so that the inner loop addresses all
+// of them from one register; and no multiple of a page, lest they compete for the same cache lines.
 #define TILE_PITCH (K_BLOCK + 16)
 
 #define LOAD_TILE(sums, saved)                                          \
@@ -22,16 +22,16 @@
   }
 
 // Sums over `depth` staged elements: TILE_ROWS rows at a, TILE_PANELS panels at b.
-#define MULTIPLY_TILE(sums, a, b, panel_stride, depth)                                 \
-  for (int k = 0; k < (depth); ++k) {                                                  \
-    float16 weights[TILE_PANELS];                                                      \
-    _Pragma("unroll") for (int i = 0; i < TILE_PANELS; ++i) {                          \
-      weights[i] = vload16(k, (b) + i * (panel_stride));                               \
-    }                                                                                  \
-    _Pragma("unroll") for (int m = 0; m < TILE_ROWS; ++m) {                            \
-      const float16 x = (float16)((a)[m * TILE_PITCH + k]);                            \
-      _Pragma("unroll") for (int i = 0; i < TILE_PANELS; ++i) {                        \
-        sums[i][m] = fma(x, weights[i], sums[i][m]);                                   \
-      }                                                                                \
-    }                                                                                  \
+#define MULTIPLY_TILE(sums, a, b, panel_stride, depth)          \
+  for (int k = 0; k < (depth); ++k) {                           \
+    float16 weights[TILE_PANELS];                               \
+    _Pragma("unroll") for (int i = 0; i < TILE_PANELS; ++i) {   \
+      weights[i] = vload16(k, (b) + i * (panel_stride));        \
+    }                                                           \
+    _Pragma("unroll") for (int m = 0; m < TILE_ROWS; ++m) {     \
+      const float16 x = (float16)((a)[m * TILE_PITCH + k]);     \
+      _Pragma("unroll") for (int i = 0; i < TILE_PANELS; ++i) { \
+        sums[i][m] = fma(x, weights[i], sums[i][m]);            \
+      }                                                         \
+    }                                                           \
   }

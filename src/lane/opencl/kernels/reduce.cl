@@ -51,8 +51,8 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void reduce(
       const int count = min(LANES, p.extent[5] - i);
       VECTOR total = start_value(p.kind);
       for (int r = 0; r < p.reduced_rows; ++r) {
-        __global const float* from = a_row + i * p.a_stride[5] +
-                                     row_offset(r, p.reduced_extent, p.reduced_stride);
+        __global const float* from =
+            a_row + i * p.a_stride[5] + row_offset(r, p.reduced_extent, p.reduced_stride);
         // Sums of rows apart from the total: less is lost to rounding in long reductions.
         VECTOR sum = start_value(p.kind);
         for (int j = 0; j < p.reduced_extent[5]; ++j) {

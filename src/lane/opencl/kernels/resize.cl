@@ -6,18 +6,18 @@
 #define GET_SOME(from) load_some(from, p.channels - c)
 #define PUT_SOME(v, to) store_some(v, to, p.channels - c)
 
-#define MIX_PIXEL(GET, PUT)                                                                      \
-  {                                                                                              \
-    VECTOR v = (VECTOR)0.0f;                                                                     \
-    for (int i = first_line; i < first_line + p.taps; ++i) {                                     \
-      __global const float* from = input + lines[i] * p.in_line + c * p.in_channel;              \
-      VECTOR sum = (VECTOR)0.0f;                                                                 \
-      for (int j = first_column; j < first_column + p.taps; ++j) {                               \
-        sum = fma(GET(from + columns[j] * p.in_pixel), (VECTOR)column_weights[j], sum);          \
-      }                                                                                          \
-      v = fma(sum, (VECTOR)line_weights[i], v);                                                  \
-    }                                                                                            \
-    PUT(v, output + x * p.out_pixel + c * p.out_channel);                                        \
+#define MIX_PIXEL(GET, PUT)                                                             \
+  {                                                                                     \
+    VECTOR v = (VECTOR)0.0f;                                                            \
+    for (int i = first_line; i < first_line + p.taps; ++i) {                            \
+      __global const float* from = input + lines[i] * p.in_line + c * p.in_channel;     \
+      VECTOR sum = (VECTOR)0.0f;                                                        \
+      for (int j = first_column; j < first_column + p.taps; ++j) {                      \
+        sum = fma(GET(from + columns[j] * p.in_pixel), (VECTOR)column_weights[j], sum); \
+      }                                                                                 \
+      v = fma(sum, (VECTOR)line_weights[i], v);                                         \
+    }                                                                                   \
+    PUT(v, output + x * p.out_pixel + c * p.out_channel);                               \
   }
 
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void resize(

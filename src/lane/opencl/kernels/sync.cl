@@ -1,5 +1,5 @@
-// Progress counters shared with the host. Build option HOST_CPU: the device is the host's processor,
-// so that device scope reaches all that all-devices scope would.
+// Progress counters shared with the host. Build option HOST_CPU: the device is the host's
+// processor, so that device scope reaches all that all-devices scope would.
 
 #if defined(__opencl_c_atomic_scope_all_devices) || \
     (__OPENCL_C_VERSION__ >= 200 && __OPENCL_C_VERSION__ < 300)
@@ -11,8 +11,10 @@
 #endif
 
 // Gives up after max_polls, and tells the host by way of `abort`.
-__attribute__((reqd_work_group_size(1, 1, 1))) __kernel void wait_for(
-    __global atomic_uint* counter, uint target, __global atomic_uint* abort, ulong max_polls) {
+__attribute__((reqd_work_group_size(1, 1, 1))) __kernel void wait_for(__global atomic_uint* counter,
+                                                                      uint target,
+                                                                      __global atomic_uint* abort,
+                                                                      ulong max_polls) {
   for (ulong poll = 0; poll < max_polls; ++poll) {
     const uint progress = atomic_load_explicit(counter, memory_order_acquire, SCOPE);
     if ((int)(progress - target) >= 0) return;
@@ -28,7 +30,6 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void signal_progress(
 
 // The device's half of the self-test: to[i] = from[i] + 1.
 __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void pass_on(__global const uint* from,
-                                                                     __global uint* to,
-                                                                     int count) {
+                                                                     __global uint* to, int count) {
   for (int i = 0; i < count; ++i) to[i] = from[i] + 1;
 }

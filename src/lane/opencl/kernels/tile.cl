@@ -168,11 +168,10 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void tile(
     int y = first_row / p.box_width % p.box_height;
     int image = first_row / p.box_width / p.box_height;
     for (int m = 0; m < group_rows; ++m) {
-      offsets[m] =
-          (long2)(image * p.out_image + y * p.out_line + x * p.out_pixel,
-                  image * p.residual_image + y * p.residual_line + x * p.residual_pixel);
-      stage_row(input + image * p.in_image + first_channel, staged + m * TILE_PITCH,
-                y + p.first_y, x + p.first_x, first_tap, block_taps, block_channels, p);
+      offsets[m] = (long2)(image * p.out_image + y * p.out_line + x * p.out_pixel,
+                           image * p.residual_image + y * p.residual_line + x * p.residual_pixel);
+      stage_row(input + image * p.in_image + first_channel, staged + m * TILE_PITCH, y + p.first_y,
+                x + p.first_x, first_tap, block_taps, block_channels, p);
       if (++x == p.box_width) {
         x = 0;
         if (++y == p.box_height) {
@@ -188,8 +187,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void tile(
       __global const float* b = weights + ((long)panel * depth + block) * PANEL;
       for (int row = 0; row < group_rows; row += TILE_ROWS) {
         __local float16* saved =
-            one_block ? sums
-                      : sums + (row * p.panels_per_group + (panel - begin) * TILE_ROWS);
+            one_block ? sums : sums + (row * p.panels_per_group + (panel - begin) * TILE_ROWS);
         float16 tile_sums[TILE_PANELS][TILE_ROWS];
         if (first) {
           CLEAR_TILE(tile_sums)
