@@ -13,22 +13,17 @@
 // alone. A copy writes whole vectors: what reaches past its end is overwritten by the next one, or
 // is the slack of the pitch.
 
-#if NARROW_INPUT
-#define COPY_LANES 4
-#else
-#define COPY_LANES 16
-#endif
-
 void stage_channels(__global const float* from, __local float* to, int channels, int exact) {
+#if NARROW_INPUT
+  // At most four channels, and four are there to be read.
+  vstore4(vload4(0, from), 0, to);
+#else
   if (exact) {
     for (int c = 0; c < channels; ++c) to[c] = from[c];
     return;
   }
-  int c = 0;
-  do {
-    CONCAT(vstore, COPY_LANES)(CONCAT(vload, COPY_LANES)(0, from + c), 0, to + c);
-    c += COPY_LANES;
-  } while (c < channels);
+  for (int c = 0; c < channels; c += 16) vstore16(vload16(0, from + c), 0, to + c);
+#endif
 }
 
 void stage_zeros(__local float* to, int count) {
