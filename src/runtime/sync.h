@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lane/lane.h"
-#include "runtime/cpu_relax.h"
+#include "support/cpu_relax.h"
 #include "schedule/schedule.h"
 #include "support/clock.h"
 #include "tandem/session.h"

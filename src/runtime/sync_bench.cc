@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/cpu_relax.h"
+#include "support/cpu_relax.h"
 #include "runtime/memory_plan.h"
 #include "runtime/sync.h"
 #include "support/statistics.h"

@@ -17,7 +17,7 @@
 
 #include "graph/reference.h"
 #include "lane/lane.h"
-#include "runtime/cpu_relax.h"
+#include "support/cpu_relax.h"
 #include "support/clock.h"
 
 namespace tandem::testing {

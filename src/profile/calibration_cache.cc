@@ -1,0 +1,139 @@
+#include "profile/calibration_cache.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/write_file.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kVersion = 1;
+
+// FNV-1a: the same on every machine, unlike std::hash.
+uint64_t hash_of(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3u;
+  return hash;
+}
+
+std::string to_text(SliceSize size) {
+  return size.axis < 0 ? "whole" : fmt::format("{}:{}", size.axis, size.size);
+}
+
+SliceSize parse_size(const std::string& text) {
+  if (text == "whole") return {};
+  SliceSize size;
+  const char* end = text.data() + text.size();
+  const auto axis = std::from_chars(text.data(), end, size.axis);
+  const bool separated = axis.ec == std::errc() && axis.ptr != end && *axis.ptr == ':';
+  if (!separated || std::from_chars(axis.ptr + 1, end, size.size).ptr != end || size.axis < 0 ||
+      size.size <= 0) {
+    throw std::invalid_argument("bad slice " + text);
+  }
+  return size;
+}
+
+double parse_time(const json& value) {
+  const auto us = value.get<double>();
+  if (!std::isfinite(us) || us <= 0) throw std::invalid_argument("bad time");
+  return us;
+}
+
+json to_json(const CalibrationData& data, const std::string& fingerprint) {
+  json slices = json::object();
+  for (const auto& [signature, lanes] : data.slices) {
+    for (const auto& [lane, sizes] : lanes) {
+      for (const auto& [size, us] : sizes) slices[signature][lane][to_text(size)] = us;
+    }
+  }
+  return {{"version", kVersion},
+          {"fingerprint", fingerprint},
+          {"crossings", data.crossings},
+          {"slices", slices}};
+}
+
+// Throws where the text is not what to_json() makes.
+CalibrationData parse(const std::string& text, const std::string& fingerprint) {
+  const json document = json::parse(text);
+  if (document.at("version") != kVersion) throw std::invalid_argument("another version");
+  if (document.at("fingerprint") != fingerprint) throw std::invalid_argument("another platform");
+  CalibrationData data;
+  for (const auto& [name, us] : document.at("crossings").items()) {
+    data.crossings[name] = parse_time(us);
+  }
+  for (const auto& [signature, lanes] : document.at("slices").items()) {
+    for (const auto& [lane, sizes] : lanes.items()) {
+      for (const auto& [size, us] : sizes.items()) {
+        data.slices[signature][lane][parse_size(size)] = parse_time(us);
+      }
+    }
+  }
+  return data;
+}
+
+}  // namespace
+
+std::string default_calibration_dir() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) {
+    return cache + "/tandem/calibration";
+  }
+  const std::string home = variable("HOME");
+  return home.empty() ? "none" : home + "/.cache/tandem/calibration";
+}
+
+CalibrationCache::CalibrationCache(std::string dir, std::string fingerprint)
+    : dir_(dir.empty() ? default_calibration_dir() : std::move(dir)),
+      fingerprint_(std::move(fingerprint)) {
+  if (dir_ != "none") path_ = fmt::format("{}/{:016x}.json", dir_, hash_of(fingerprint_));
+}
+
+CalibrationData CalibrationCache::load() const {
+  if (path_.empty()) return {};
+  std::ifstream file(path_, std::ios::binary);
+  if (!file) {
+    std::error_code error;
+    if (std::filesystem::exists(path_, error)) spdlog::warn("cannot read {}", path_);
+    return {};
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  try {
+    return parse(text, fingerprint_);
+  } catch (const std::exception& e) {
+    spdlog::warn("{} is not used, and will be replaced: {}", path_, e.what());
+    return {};
+  }
+}
+
+void CalibrationCache::save(const CalibrationData& data) const {
+  if (path_.empty()) return;
+  // Other processes may have added theirs meanwhile.
+  CalibrationData all = load();
+  for (const auto& [signature, lanes] : data.slices) {
+    for (const auto& [lane, sizes] : lanes) {
+      for (const auto& [size, us] : sizes) all.slices[signature][lane][size] = us;
+    }
+  }
+  for (const auto& [name, us] : data.crossings) all.crossings[name] = us;
+  std::error_code error;
+  std::filesystem::create_directories(dir_, error);
+  const Status written = write_file(path_, to_json(all, fingerprint_).dump(1));
+  if (!written.ok()) {
+    spdlog::warn("measured times are not kept, and will be measured again: {}", written.message());
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,48 @@
+// Measured times on disk: one JSON file per platform.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace tandem {
+
+// The part of an operator's output that was measured: how much of an axis; kNone: all of it.
+struct SliceSize {
+  int axis = -1;
+  int64_t size = 0;
+
+  auto operator<=>(const SliceSize&) const = default;
+};
+
+// Microseconds.
+struct CalibrationData {
+  // Operator signature -> lane name -> slice -> time.
+  std::map<std::string, std::map<std::string, std::map<SliceSize, double>>> slices;
+  // "svm cpu>gpu" -> time.
+  std::map<std::string, double> crossings;
+
+  bool operator==(const CalibrationData&) const = default;
+};
+
+// $XDG_CACHE_HOME/tandem/calibration or ~/.cache/tandem/calibration; "none" if there is no home.
+std::string default_calibration_dir();
+
+// `dir` is "none" for no cache, and empty for the default one. Neither call fails: what cannot be
+// read or written costs measurements only, and is warned of in the log.
+class CalibrationCache {
+ public:
+  CalibrationCache(std::string dir, std::string fingerprint);
+
+  // Empty if there is nothing fit for use.
+  CalibrationData load() const;
+  // Adds to what is there.
+  void save(const CalibrationData& data) const;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string dir_;
+  std::string fingerprint_;
+  std::string path_;  // empty: no cache
+};
+
+}  // namespace tandem

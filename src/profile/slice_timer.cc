@@ -1,0 +1,149 @@
+#include "profile/slice_timer.h"
+
+#include <algorithm>
+#include <new>
+
+#include "support/cpu_relax.h"
+#include "support/statistics.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::chrono::seconds kDeadline{30};
+
+class HostTimer : public SliceTimer {
+ public:
+  StatusOr<std::vector<double>> time(const std::vector<Task*>& tasks) override {
+    std::vector<double> result;
+    Clock::time_point before = Clock::now();
+    for (Task* task : tasks) {
+      TANDEM_RETURN_IF_ERROR(task->launch());
+      const Clock::time_point now = Clock::now();
+      result.push_back(microseconds(now - before));
+      before = now;
+    }
+    return result;
+  }
+};
+
+// For devices that signal: everything is enqueued behind a gate, with a signal after each task, and
+// the host notes when it sees each. What a signal itself takes is measured alike, and subtracted.
+class SignalTimer : public SliceTimer {
+ public:
+  SignalTimer(QueueLane& lane, std::shared_ptr<std::byte> memory)
+      : lane_(lane), memory_(std::move(memory)) {
+    lines_ = new (memory_.get()) ProgressCounter[3];
+    for (int i = 0; i < 3; ++i) lines_[i].value.store(0);
+  }
+
+  StatusOr<std::vector<double>> time(const std::vector<Task*>& tasks) override {
+    ++round_;
+    const Clock::time_point deadline = Clock::now() + kDeadline;
+    const double polls = std::chrono::duration<double>(2 * kDeadline).count() *
+                         lane_.polls_per_second();
+    const uint32_t first = lines_[kDone].value.load();
+    uint32_t count = first;
+    const auto enqueue = [&]() -> Status {
+      TANDEM_RETURN_IF_ERROR(lane_.enqueue_wait(&lines_[kGate], round_, &lines_[kAbort].value,
+                                                static_cast<uint64_t>(polls)));
+      for (int i = 0; i <= kEmpty; ++i) {
+        TANDEM_RETURN_IF_ERROR(lane_.enqueue_signal(&lines_[kDone], ++count));
+      }
+      for (Task* task : tasks) {
+        TANDEM_RETURN_IF_ERROR(task->launch());
+        TANDEM_RETURN_IF_ERROR(lane_.enqueue_signal(&lines_[kDone], ++count));
+      }
+      return lane_.flush();
+    };
+    const Status enqueued = enqueue();
+    // Whatever has been enqueued waits for the gate.
+    lines_[kGate].value.store(round_, std::memory_order_release);
+    TANDEM_RETURN_IF_ERROR(enqueued);
+
+    std::vector<Clock::time_point> seen;
+    while (first + seen.size() != count) {
+      const uint32_t done = lines_[kDone].value.load(std::memory_order_acquire) - first;
+      const Clock::time_point now = Clock::now();
+      while (seen.size() < done) seen.push_back(now);
+      if (now >= deadline) {
+        return deadline_exceeded("lane " + lane_.info().name + " did not finish what was timed");
+      }
+      cpu_relax();
+    }
+    TANDEM_RETURN_IF_ERROR(lane_.drain(deadline));
+
+    std::vector<double> empty;
+    for (int i = 1; i <= kEmpty; ++i) empty.push_back(microseconds(seen[i] - seen[i - 1]));
+    const double signal_us = summarize(empty).median;
+    std::vector<double> result;
+    for (size_t i = kEmpty + 1; i < seen.size(); ++i) {
+      result.push_back(std::max(kLeast, microseconds(seen[i] - seen[i - 1]) - signal_us));
+    }
+    return result;
+  }
+
+ private:
+  static constexpr int kEmpty = 9;       // signals without a task before them
+  static constexpr double kLeast = 0.1;  // microseconds
+  enum Line { kGate, kDone, kAbort };
+
+  QueueLane& lane_;
+  std::shared_ptr<std::byte> memory_;
+  ProgressCounter* lines_;
+  uint32_t round_ = 0;
+};
+
+// For all other devices: each task is launched and awaited by itself, and so is an empty command,
+// whose time is subtracted.
+class DrainTimer : public SliceTimer {
+ public:
+  explicit DrainTimer(QueueLane& lane) : lane_(lane) {}
+
+  StatusOr<std::vector<double>> time(const std::vector<Task*>& tasks) override {
+    std::vector<double> empty;
+    for (int i = 0; i < 9; ++i) {
+      TANDEM_ASSIGN_OR_RETURN(const double us, drained_us([&]() -> Status {
+                                return lane_.enqueue_device_event().status();
+                              }));
+      empty.push_back(us);
+    }
+    const double empty_us = summarize(empty).median;
+    std::vector<double> result;
+    for (Task* task : tasks) {
+      TANDEM_ASSIGN_OR_RETURN(const double us, drained_us([&] { return task->launch(); }));
+      result.push_back(std::max(1.0, us - empty_us));
+    }
+    return result;
+  }
+
+ private:
+  template <typename Enqueue>  // Status()
+  StatusOr<double> drained_us(const Enqueue& enqueue) {
+    const Clock::time_point start = Clock::now();
+    TANDEM_RETURN_IF_ERROR(enqueue());
+    TANDEM_RETURN_IF_ERROR(lane_.flush());
+    TANDEM_RETURN_IF_ERROR(lane_.drain(start + kDeadline));
+    return microseconds(Clock::now() - start);
+  }
+
+  QueueLane& lane_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<SliceTimer>> SliceTimer::create(LaneCrew& crew, int lane) {
+  std::unique_ptr<SliceTimer> timer;
+  QueueLane* queue = crew.queue_lane(lane);
+  if (!queue) {
+    timer = std::make_unique<HostTimer>();
+  } else if (queue->shared_memory() == SharedMemoryKind::kFineAtomics && queue->self_test().ok()) {
+    TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> memory,
+                            queue->allocate(3 * sizeof(ProgressCounter)));
+    timer = std::make_unique<SignalTimer>(*queue, std::move(memory));
+  } else {
+    timer = std::make_unique<DrainTimer>(*queue);
+  }
+  return timer;
+}
+
+}  // namespace tandem

@@ -1,0 +1,23 @@
+// Times bound slices on a lane.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "profile/lane_crew.h"
+
+namespace tandem {
+
+// Runs tasks one after another, as a schedule would, and tells how long each took. Tasks follow
+// each other in one go, so that each finds caches as the others leave them.
+class SliceTimer {
+ public:
+  // The caller has the lease.
+  static StatusOr<std::unique_ptr<SliceTimer>> create(LaneCrew& crew, int lane);
+  virtual ~SliceTimer() = default;
+
+  // Microseconds by task. Call it on the lane's thread.
+  virtual StatusOr<std::vector<double>> time(const std::vector<Task*>& tasks) = 0;
+};
+
+}  // namespace tandem

@@ -1,0 +1,375 @@
+#include "tandem/session.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+
+#include "profile/calibration.h"
+#include "runtime/executor.h"
+#include "runtime/memory_plan.h"
+#include "runtime/sync_bench.h"
+#include "schedule/scheduler.h"
+#include "schedule/single_lane.h"
+
+namespace tandem {
+namespace {
+
+// How long create() waits for lanes that another session is using.
+constexpr std::chrono::seconds kLeasePatience{60};
+// What it takes one host lane to see another's counter: a cache line that moves between cores.
+constexpr double kHostCrossingUs = 0.5;
+
+const char* name_of(SyncMechanism mechanism) {
+  return mechanism == SyncMechanism::kSvm ? "svm" : "event";
+}
+
+class Stopwatch {
+ public:
+  double milliseconds() const { return microseconds(Clock::now() - start_) / 1000; }
+
+ private:
+  Clock::time_point start_ = Clock::now();
+};
+
+// A schedule with its memory, ready to run.
+struct Engine {
+  Schedule schedule;
+  MemoryPlan plan;
+  std::optional<Arena> arena;
+  std::unique_ptr<Executor> executor;  // last: goes first
+};
+
+class SessionImpl final : public Session {
+ public:
+  SessionImpl(const Model& model, std::shared_ptr<Platform> platform,
+              std::shared_ptr<LaneCrew> crew, const SessionOptions& options)
+      : graph_(model.shared_graph()),
+        platform_(std::move(platform)),
+        crew_(std::move(crew)),
+        options_(options) {}
+
+  Status prepare();
+  Status run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs) override;
+  void cancel() override;
+
+  const Schedule& schedule() const override { return main_.schedule; }
+  SyncMechanism sync() const override { return mechanism_; }
+  const SessionTimes& times() const override { return times_; }
+  double last_run_us() const override { return last_run_us_; }
+  StatusOr<HostTensor> tensor(const std::string& name) const override;
+  const std::string& fall_back_reason() const override { return fall_back_reason_; }
+  size_t arena_bytes() const override { return main_.plan.bytes; }
+  size_t arena_bytes_without_reuse() const override { return main_.plan.bytes_without_reuse; }
+
+ private:
+  Problem problem() const;
+  StatusOr<Schedule> make_schedule();
+  Status calibrate();
+  StatusOr<double> crossing_us(int from, int to);
+  Status set_up(Schedule schedule, Engine* engine);
+  Status check_inputs(const std::vector<HostTensor>& inputs) const;
+  Status run_on(Engine& engine, const std::vector<HostTensor>& inputs,
+                std::vector<HostTensor>* outputs);
+  Status run_on_another_lane(const std::vector<HostTensor>& inputs,
+                             std::vector<HostTensor>* outputs, const Status& failure);
+  StatusOr<int> best_lane_without(const std::vector<int>& blamed) const;
+
+  const std::shared_ptr<const Graph> graph_;
+  const std::shared_ptr<Platform> platform_;
+  const std::shared_ptr<LaneCrew> crew_;
+  const SessionOptions options_;
+  SyncMechanism mechanism_ = SyncMechanism::kEvent;
+  std::unique_ptr<Calibration> calibration_;
+  SessionTimes times_;
+
+  Engine main_;
+  std::vector<Engine> single_lanes_;  // made when one is first fallen back on; by lane
+
+  std::mutex in_run_;
+  std::mutex current_mutex_;
+  Engine* current_ = nullptr;  // that runs; guarded by current_mutex_
+  bool cancelled_ = false;     // during this call of run(); guarded by current_mutex_
+
+  const Engine* last_ = nullptr;  // that ran last, successfully
+  double last_run_us_ = 0;
+  std::string fall_back_reason_;
+};
+
+Problem SessionImpl::problem() const {
+  Problem problem;
+  problem.graph = graph_.get();
+  problem.cost = calibration_.get();
+  for (const Lane* lane : crew_->lanes()) {
+    problem.lanes.push_back({lane->info().name, lane->info().asynchronous});
+  }
+  return problem;
+}
+
+Status SessionImpl::prepare() {
+  TANDEM_ASSIGN_OR_RETURN(const LaneCrew::Lease lease,
+                          LaneCrew::acquire(crew_, Clock::now() + kLeasePatience));
+  std::vector<QueueLane*> queue_lanes;
+  for (size_t lane = 0; lane < crew_->lanes().size(); ++lane) {
+    queue_lanes.push_back(crew_->queue_lane(static_cast<int>(lane)));
+  }
+  std::string why;
+  TANDEM_ASSIGN_OR_RETURN(mechanism_, choose_mechanism(options_.sync, queue_lanes, &why));
+  if (!why.empty()) spdlog::warn("synchronising by events: {}", why);
+  TANDEM_ASSIGN_OR_RETURN(Schedule schedule, make_schedule());
+  return set_up(std::move(schedule), &main_);
+}
+
+StatusOr<Schedule> SessionImpl::make_schedule() {
+  if (options_.schedule) {
+    TANDEM_RETURN_IF_ERROR(check_schedule(*graph_, *options_.schedule));
+    return *options_.schedule;
+  }
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Scheduler> scheduler,
+                          make_scheduler(options_.strategy));
+  // With a single lane there is nothing to choose.
+  const bool needs_costs = options_.strategy != "cpu" && options_.strategy != "gpu";
+  if (needs_costs) {
+    const Stopwatch stopwatch;
+    TANDEM_RETURN_IF_ERROR(calibrate());
+    times_.calibrate_ms = stopwatch.milliseconds();
+  }
+  const Stopwatch stopwatch;
+  StatusOr<Schedule> schedule = scheduler->schedule(problem());
+  times_.schedule_ms = stopwatch.milliseconds();
+  if (!schedule.ok() && schedule.status().code() == StatusCode::kFailedPrecondition) {
+    // No lane of the kind that the strategy wants: the platform may know why.
+    std::string message = schedule.status().message();
+    for (const std::string& warning : platform_->warnings()) message += "; " + warning;
+    return failed_precondition(message);
+  }
+  return schedule;
+}
+
+Status SessionImpl::calibrate() {
+  CalibrationOptions options;
+  options.seconds = options_.calibration_seconds;
+  options.dir = options_.calibration_dir;
+  options.fingerprint = platform_->fingerprint();
+  options.mechanism = name_of(mechanism_);
+  std::optional<Arena> arena;
+  CalibrationSources sources;
+  sources.memory = [&]() -> StatusOr<const TensorBindings*> {
+    spdlog::info("measuring {} on this machine's lanes, for about {} s", graph_->name,
+                 options_.calibration_seconds);
+    TANDEM_ASSIGN_OR_RETURN(Arena made, Arena::create(*graph_, plan_memory(*graph_),
+                                                      Arena::allocator_for(crew_->lanes())));
+    arena.emplace(std::move(made));
+    return &arena->bindings();
+  };
+  sources.crossing = [this](int from, int to) { return crossing_us(from, to); };
+  TANDEM_ASSIGN_OR_RETURN(calibration_, Calibration::create(*graph_, *crew_, options, sources));
+  return {};
+}
+
+StatusOr<double> SessionImpl::crossing_us(int from, int to) {
+  const bool from_queue = crew_->queue_lane(from) != nullptr;
+  const bool to_queue = crew_->queue_lane(to) != nullptr;
+  if (!from_queue && !to_queue) return kHostCrossingUs;
+  SyncBenchOptions options;
+  options.iterations = mechanism_ == SyncMechanism::kSvm ? 1'000 : 200;
+  if (from_queue && to_queue) {
+    // There is no benchmark of two queues; a round trip over the host is what it is at most.
+    for (size_t cpu = 0; cpu < crew_->lanes().size(); ++cpu) {
+      if (crew_->queue_lane(static_cast<int>(cpu))) continue;
+      TANDEM_ASSIGN_OR_RETURN(
+          const CrossingTimes times,
+          bench_crossing(*crew_, static_cast<int>(cpu), to, mechanism_, options));
+      return times.round_trip.median;
+    }
+    return unsupported("costs of crossings between two queues, without a CPU lane");
+  }
+  TANDEM_ASSIGN_OR_RETURN(const CrossingTimes times,
+                          bench_crossing(*crew_, from_queue ? to : from, from_queue ? from : to,
+                                         mechanism_, options));
+  return from_queue ? times.gpu_to_cpu.median : times.cpu_to_gpu.median;
+}
+
+Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
+  const Stopwatch memory;
+  engine->schedule = std::move(schedule);
+  engine->plan = plan_memory(*graph_, engine->schedule, {.reuse = !options_.keep_all});
+  TANDEM_ASSIGN_OR_RETURN(Arena arena, Arena::create(*graph_, engine->plan,
+                                                     Arena::allocator_for(crew_->lanes())));
+  engine->arena.emplace(std::move(arena));
+  times_.memory_ms += memory.milliseconds();
+  const Stopwatch bind;
+  ExecutorOptions options;
+  options.mechanism = mechanism_;
+  options.deadline = options_.deadline;
+  TANDEM_ASSIGN_OR_RETURN(engine->executor,
+                          Executor::create(*graph_, engine->schedule, engine->arena->bindings(),
+                                           crew_, options));
+  times_.bind_ms += bind.milliseconds();
+  return {};
+}
+
+Status SessionImpl::check_inputs(const std::vector<HostTensor>& inputs) const {
+  if (inputs.size() != graph_->inputs().size()) {
+    return invalid_argument(fmt::format("the model has {} inputs, and {} were given",
+                                        graph_->inputs().size(), inputs.size()));
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& wanted = graph_->tensor(graph_->inputs()[i]);
+    const HostTensor& given = inputs[i];
+    if (given.type != wanted.type || given.dims != wanted.dims ||
+        given.bytes.size() != static_cast<size_t>(given.size()) * element_size(given.type)) {
+      return invalid_argument(fmt::format("input {} must be {} {}, and is {} {} of {} bytes",
+                                          wanted.name, to_string(wanted.type),
+                                          to_string(wanted.dims), to_string(given.type),
+                                          to_string(given.dims), given.bytes.size()));
+    }
+  }
+  return {};
+}
+
+Status SessionImpl::run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs) {
+  const std::unique_lock alone(in_run_, std::try_to_lock);
+  if (!alone) return failed_precondition("another thread is in run() of this session");
+  TANDEM_RETURN_IF_ERROR(check_inputs(inputs));
+  {
+    std::lock_guard lock(current_mutex_);
+    cancelled_ = false;
+  }
+  fall_back_reason_.clear();
+  last_ = nullptr;
+  const Status status = run_on(main_, inputs, outputs);
+  if (status.ok() || status.code() == StatusCode::kCancelled || !options_.fall_back) return status;
+  return run_on_another_lane(inputs, outputs, status);
+}
+
+void SessionImpl::cancel() {
+  std::lock_guard lock(current_mutex_);
+  cancelled_ = true;
+  if (current_) current_->executor->cancel();
+}
+
+Status SessionImpl::run_on(Engine& engine, const std::vector<HostTensor>& inputs,
+                           std::vector<HostTensor>* outputs) {
+  {
+    std::lock_guard lock(current_mutex_);
+    if (cancelled_) return cancelled("the run was cancelled");
+    current_ = &engine;
+  }
+  const TensorBindings& bindings = engine.arena->bindings();
+  const Status status = engine.executor->run(
+      [&] {
+        for (size_t i = 0; i < inputs.size(); ++i) {
+          copy_to_view(inputs[i], bindings[graph_->inputs()[i]]);
+        }
+      },
+      [&] {
+        outputs->resize(graph_->outputs().size());
+        for (size_t i = 0; i < outputs->size(); ++i) {
+          const Tensor& tensor = graph_->tensor(graph_->outputs()[i]);
+          HostTensor& output = (*outputs)[i];
+          if (output.type != tensor.type || output.dims != tensor.dims) {
+            output = HostTensor(tensor.type, tensor.dims);
+          }
+          copy_from_view(bindings[graph_->outputs()[i]], output);
+        }
+      });
+  {
+    std::lock_guard lock(current_mutex_);
+    current_ = nullptr;
+  }
+  if (status.ok()) {
+    last_ = &engine;
+    last_run_us_ = engine.executor->makespan_us();
+  }
+  return status;
+}
+
+Status SessionImpl::run_on_another_lane(const std::vector<HostTensor>& inputs,
+                                        std::vector<HostTensor>* outputs, const Status& failure) {
+  const StatusOr<int> lane = best_lane_without(main_.executor->blamed_lanes());
+  if (!lane.ok()) return failure.with_context(lane.status().message());
+  if (single_lanes_.empty()) single_lanes_.resize(crew_->lanes().size());
+  Engine& engine = single_lanes_[*lane];
+  if (!engine.executor) {
+    // The run that failed may still have the lanes, because one of them has not come back.
+    const auto lease = LaneCrew::acquire(crew_, Clock::now() + options_.deadline);
+    if (!lease.ok()) return failure.with_context("cannot fall back: " + lease.status().message());
+    const Status ready = set_up(single_lane_schedule(problem(), *lane), &engine);
+    if (!ready.ok()) {
+      engine = {};
+      return failure.with_context("cannot fall back: " + ready.message());
+    }
+  }
+  TANDEM_RETURN_IF_ERROR(run_on(engine, inputs, outputs)
+                             .with_context("fell back on lane " + crew_->info(*lane).name +
+                                           " after an error (" + failure.message() + ")"));
+  fall_back_reason_ = fmt::format("everything ran on lane {}, because of an error: {}",
+                                  crew_->info(*lane).name, failure.message());
+  spdlog::warn("{}", fall_back_reason_);
+  return {};
+}
+
+// The fastest by calibration, or else the first.
+StatusOr<int> SessionImpl::best_lane_without(const std::vector<int>& blamed) const {
+  int best = kNone;
+  for (int lane = 0; lane < static_cast<int>(crew_->lanes().size()); ++lane) {
+    if (std::find(blamed.begin(), blamed.end(), lane) != blamed.end()) continue;
+    if (best == kNone || (calibration_ && single_lane_us(problem(), lane) <
+                                              single_lane_us(problem(), best))) {
+      best = lane;
+    }
+  }
+  if (best == kNone) return failed_precondition("no lane is left to fall back on");
+  return best;
+}
+
+StatusOr<HostTensor> SessionImpl::tensor(const std::string& name) const {
+  const auto found = std::find_if(graph_->tensors().begin(), graph_->tensors().end(),
+                                  [&](const Tensor& t) { return t.name == name; });
+  if (found == graph_->tensors().end()) {
+    return not_found(fmt::format("model {} has no tensor {} (passes may have fused it away)",
+                                 graph_->name, name));
+  }
+  if (found->kind == TensorKind::kConstant) return *found->value;
+  if (!last_) return failed_precondition("the last run did not succeed, or there was none");
+  const auto id = static_cast<TensorId>(found - graph_->tensors().begin());
+  if (!last_->plan.survives[id]) {
+    return failed_precondition(fmt::format(
+        "the memory of {} was reused in the run; create the session with keep_all", name));
+  }
+  HostTensor value(found->type, found->dims);
+  copy_from_view(last_->arena->bindings()[id], value);
+  return value;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Session>> Session::create(const Model& model,
+                                                   std::shared_ptr<Platform> platform,
+                                                   const SessionOptions& options) {
+  if (!platform) return invalid_argument("there is no platform");
+  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<LaneCrew> crew, LaneCrew::of(platform));
+  auto session =
+      std::make_unique<SessionImpl>(model, std::move(platform), std::move(crew), options);
+  TANDEM_RETURN_IF_ERROR(session->prepare().with_context("model " + model.name()));
+  return std::unique_ptr<Session>(std::move(session));
+}
+
+StatusOr<std::unique_ptr<Session>> Session::create(const Model& model,
+                                                   const SessionOptions& options) {
+  static std::mutex mutex;
+  // Never destroyed: drivers do not like to be torn down while the process exits.
+  static auto* const platform = new std::shared_ptr<Platform>;
+  {
+    std::lock_guard lock(mutex);
+    if (!*platform) {
+      TANDEM_ASSIGN_OR_RETURN(*platform, Platform::create());
+    }
+  }
+  return create(model, *platform, options);
+}
+
+}  // namespace tandem
