@@ -29,8 +29,8 @@ struct LoadOptions {
   std::map<std::string, Dims> shapes;
   // Inputs turned into constants before anything else looks at the model. Tests use it.
   std::map<std::string, std::shared_ptr<const HostTensor>> constants;
-  // Fuse, fold and choose layouts. Off: every node of the file stays an operator of its own (so
-  // that a failing pass can be told from a failing kernel).
+  // Fuse and simplify. Off: every node of the file stays an operator of its own (so that a failing
+  // pass can be told from a failing kernel), except those that depend on constants and shapes alone.
   bool optimize = true;
 };
 

@@ -23,25 +23,30 @@ constexpr std::string_view kZooPrefix = "zoo:";
 // What protobuf can read.
 constexpr int64_t kMaxBytes = std::numeric_limits<int>::max();
 
-StatusOr<std::string> read_file(const std::string& path) {
+Status too_large(const std::string& label) {
+  return unsupported(label + ": is larger than the 2 GB that protobuf can read");
+}
+
+Status unreadable(const std::string& label) {
+  return corrupt(label + ": is no ONNX model, or damaged");
+}
+
+StatusOr<onnx::ModelProto> read_file(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) return not_found(path + " is a folder");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
   if (size < 0) return not_found("cannot open " + path + ": " + std::strerror(errno));
-  if (size > kMaxBytes)
-    return unsupported(path + ": is larger than the 2 GB that protobuf can read");
-  std::string bytes(static_cast<size_t>(size), '\0');
+  if (size > kMaxBytes) return too_large(path);
   file.seekg(0);
-  if (!file.read(bytes.data(), size)) {
-    return not_found("cannot read " + path + ": " + std::strerror(errno));
-  }
-  return bytes;
+  onnx::ModelProto proto;
+  if (!proto.ParseFromIstream(&file)) return unreadable(path);
+  return proto;
 }
 
-StatusOr<Model> build(const onnx::ModelProto& proto, const std::string& label,
+StatusOr<Model> build(onnx::ModelProto proto, const std::string& label,
                       const LoadOptions& options) try {
-  TANDEM_ASSIGN_OR_RETURN(Graph graph, import_onnx(proto, label, options));
+  TANDEM_ASSIGN_OR_RETURN(Graph graph, import_onnx(std::move(proto), label, options));
   if (options.optimize) {
     TANDEM_ASSIGN_OR_RETURN(graph, optimize(graph));
   }
@@ -65,24 +70,24 @@ std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<TensorId>
 
 StatusOr<Model> Model::load(const std::string& path, const LoadOptions& options) {
   if (path.starts_with(kZooPrefix)) {
-    TANDEM_ASSIGN_OR_RETURN(const onnx::ModelProto proto,
+    TANDEM_ASSIGN_OR_RETURN(onnx::ModelProto proto,
                             zoo::build(std::string_view(path).substr(kZooPrefix.size())));
-    return build(proto, path, options);
+    return build(std::move(proto), path, options);
   }
-  TANDEM_ASSIGN_OR_RETURN(const std::string bytes, read_file(path));
-  return parse(bytes, path, options);
+  TANDEM_ASSIGN_OR_RETURN(onnx::ModelProto proto, read_file(path));
+  return build(std::move(proto), path, options);
 }
 
 StatusOr<Model> Model::parse(std::string_view bytes, const std::string& label,
                              const LoadOptions& options) {
   if (bytes.size() > static_cast<size_t>(kMaxBytes)) {
-    return unsupported(label + ": is larger than the 2 GB that protobuf can read");
+    return too_large(label);
   }
   onnx::ModelProto proto;
   if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return corrupt(label + ": is no ONNX model, or damaged");
+    return unreadable(label);
   }
-  return build(proto, label, options);
+  return build(std::move(proto), label, options);
 }
 
 Model::Model(std::shared_ptr<const Graph> graph)

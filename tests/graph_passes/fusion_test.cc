@@ -109,6 +109,31 @@ TEST(FoldAffine, GoesIntoTheLinearLayerBehind) {
   EXPECT_EQ(kinds(graph), (std::vector{kUnary, kLinear}));
 }
 
+TEST(FusePads, ZerosGoIntoTheConvolution) {
+  Builder b;
+  const PadAttributes pad = {.mode = {}, .before = {0, 0, 0, 1}, .after = {0, 0, 2, 1}, .value = 0};
+  const TensorId x = b.add(pad, {b.input({1, 3, 5, 5})});
+  const Graph graph = after(fuse_pads, b.finish({b.conv(x, 4, 3, 1)}));
+  ASSERT_EQ(kinds(graph), std::vector{kConv});
+  EXPECT_EQ(last(graph).as<ConvAttributes>().pads, (Pads{1, 2, 3, 2}));
+}
+
+TEST(FusePads, OtherPaddingStays) {
+  const PadAttributes others[] = {
+      {.mode = {}, .before = {0, 0, 1, 1}, .after = {0, 0, 1, 1}, .value = 1},
+      {.mode = PadAttributes::Mode::kEdge,
+       .before = {0, 0, 1, 1},
+       .after = {0, 0, 1, 1},
+       .value = 0},
+      {.mode = {}, .before = {0, 1, 0, 0}, .after = {0, 0, 0, 0}, .value = 0}};
+  for (const PadAttributes& pad : others) {
+    Builder b;
+    const TensorId x = b.add(pad, {b.input({1, 3, 5, 5})});
+    const Graph graph = after(fuse_pads, b.finish({b.conv(x, 4, 3, 1)}));
+    EXPECT_EQ(kinds(graph), (std::vector{kPad, kConv}));
+  }
+}
+
 TEST(FuseResiduals, IntoTheLaterOperand) {
   Builder b;
   const TensorId x = b.input({1, 4, 5, 5});

@@ -31,6 +31,25 @@ bool fuse_activation(GraphEditor& graph, OperatorId id) {
   return true;
 }
 
+// Zeros around an image that a convolution alone reads are pads of the convolution.
+bool fuse_pad(GraphEditor& graph, OperatorId id) {
+  const Operator& op = graph.op(id);
+  const auto* found = std::get_if<ConvAttributes>(&op.attributes);
+  if (!found || !graph.used_once(op.inputs[0])) return false;
+  const auto* pad = graph.made_by<PadAttributes>(op.inputs[0]);
+  if (!pad || pad->mode != PadAttributes::Mode::kConstant || pad->value != 0) return false;
+  if (pad->before[0] + pad->after[0] + pad->before[1] + pad->after[1] != 0) return false;
+  ConvAttributes conv = *found;
+  for (int i = 0; i < 2; ++i) {
+    conv.pads[i] += pad->before[2 + i];
+    conv.pads[2 + i] += pad->after[2 + i];
+  }
+  std::vector<TensorId> inputs = op.inputs;
+  inputs[0] = graph.producer(op.inputs[0]).inputs[0];
+  graph.replace(id, op.name, conv, inputs);
+  return true;
+}
+
 // The operator with a residual, if it can take one and no other tensor depends on its output.
 std::optional<Attributes> with_residual(const GraphEditor& graph, TensorId y) {
   if (graph.tensor(y).producer == kNone || !graph.used_once(y)) return std::nullopt;
@@ -75,6 +94,8 @@ bool fuse_residual(GraphEditor& graph, OperatorId id) {
 }
 
 }  // namespace
+
+StatusOr<Graph> fuse_pads(const Graph& graph) { return rewrite(graph, fuse_pad); }
 
 StatusOr<Graph> fuse_residuals(const Graph& graph) { return rewrite(graph, fuse_residual); }
 

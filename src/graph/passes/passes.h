@@ -23,6 +23,8 @@ StatusOr<Graph> recognize_layer_norms(const Graph& graph);
 // Scales and transpositions go into kMatMul; one with constant weights becomes kLinear. Reshapes
 // around these move, so that simplify() follows again.
 StatusOr<Graph> fuse_matmuls(const Graph& graph);
+// Padding by zeros goes into the convolution behind it.
+StatusOr<Graph> fuse_pads(const Graph& graph);
 // A multiplication by, or addition of, a constant per channel goes into the weights of the
 // convolution, linear layer or layer norm before it, else of the one behind it.
 StatusOr<Graph> fold_affine(const Graph& graph);

@@ -1,5 +1,6 @@
 #include "import/onnx/importer.h"
 
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -44,9 +45,9 @@ std::unordered_set<std::string> value_names(const onnx::GraphProto& graph) {
 
 class Importer {
  public:
-  Importer(const onnx::ModelProto& model, const std::string& label, const LoadOptions& options)
-      : model_(model),
-        file_(model.graph()),
+  Importer(onnx::ModelProto model, const std::string& label, const LoadOptions& options)
+      : model_(std::move(model)),
+        file_(*model_.mutable_graph()),
         options_(options),
         assembler_(file_.name().empty() ? label : file_.name(), value_names(file_)) {}
 
@@ -80,8 +81,10 @@ class Importer {
       return unsupported("it has sparse tensors ('" + file_.sparse_initializer(0).values().name() +
                          "')");
     }
-    for (const onnx::TensorProto& proto : file_.initializer()) {
+    for (onnx::TensorProto& proto : *file_.mutable_initializer()) {
       TANDEM_ASSIGN_OR_RETURN(HostTensor tensor, to_host_tensor(proto));
+      // Weights are not held twice.
+      std::unique_ptr<std::string>(proto.release_raw_data()).reset();
       TANDEM_RETURN_IF_ERROR(
           define_constant(proto.name(), std::make_shared<const HostTensor>(std::move(tensor))));
     }
@@ -207,8 +210,8 @@ class Importer {
     return {};
   }
 
-  const onnx::ModelProto& model_;
-  const onnx::GraphProto& file_;
+  onnx::ModelProto model_;
+  onnx::GraphProto& file_;  // of model_
   const LoadOptions& options_;
   int64_t opset_ = 0;
   Assembler assembler_;
@@ -219,9 +222,9 @@ class Importer {
 
 }  // namespace
 
-StatusOr<Graph> import_onnx(const onnx::ModelProto& model, const std::string& label,
+StatusOr<Graph> import_onnx(onnx::ModelProto model, const std::string& label,
                             const LoadOptions& options) {
-  StatusOr<Graph> graph = Importer(model, label, options).run();
+  StatusOr<Graph> graph = Importer(std::move(model), label, options).run();
   if (graph.ok()) return graph;
   return graph.status().with_context(label);
 }

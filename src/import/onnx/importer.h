@@ -13,7 +13,7 @@ namespace tandem {
 // Every node of the model becomes operators of its own; nothing is fused. What depends on shapes
 // and constants alone is computed here. Tensors have no layout yet, but inputs are dense. Errors
 // begin with `label`.
-StatusOr<Graph> import_onnx(const onnx::ModelProto& model, const std::string& label,
+StatusOr<Graph> import_onnx(onnx::ModelProto model, const std::string& label,
                             const LoadOptions& options);
 
 }  // namespace tandem
