@@ -49,6 +49,31 @@ TEST(Layout, AnInputIsConvertedOnce) {
   EXPECT_EQ(count(graph, kCopy), 2);
 }
 
+TEST(Layout, PicturesForConvolutionsAreDense) {
+  constexpr Layout kDenseImage = {Order::kChannelsLast, false};
+  Builder b;
+  const TensorId picture = b.input({1, 3, 8, 8});
+  const TensorId shifted = b.sum(b.input({1, 3, 8, 8}), b.weights({3, 1, 1}));
+  const TensorId deep = b.input({1, 5, 8, 8});
+  const TensorId pooled = b.input({1, 3, 8, 8});
+  const PoolAttributes pool = {.kernel = {2, 2}};
+  const Graph graph =
+      laid_out(b.finish({b.conv(picture, 2, 1), b.conv(shifted, 2, 1), b.conv(deep, 2, 1),
+                         b.conv(pooled, 2, 1), b.add(pool, {pooled})}));
+  std::vector<Layout> layouts;
+  for (const Operator& op : graph.operators()) {
+    if (op.kind() == kConv) layouts.push_back(graph.tensor(op.inputs[0]).layout);
+  }
+  EXPECT_EQ(layouts, (std::vector{kDenseImage, kDenseImage, kImage, kImage}));
+}
+
+TEST(Layout, FewChannelsBetweenConvolutionsArePadded) {
+  Builder b;
+  const TensorId x = b.conv(b.input({1, 8, 8, 8}), 3, 1);
+  const Graph graph = laid_out(b.finish({b.conv(x, 2, 1)}));
+  EXPECT_EQ(graph.tensor(graph.op(2).inputs[0]).layout, kImage);
+}
+
 TEST(Layout, ResidualsAreConvertedToo) {
   Builder b;
   const TensorId x = b.input({1, 4, 8, 8});

@@ -14,6 +14,10 @@ namespace {
 constexpr Layout kDense = {Order::kRowMajor, false};
 constexpr Layout kRows = {Order::kRowMajor, true};
 constexpr Layout kImage = {Order::kChannelsLast, true};
+constexpr Layout kDenseImage = {Order::kChannelsLast, false};
+
+// Images of so few channels are dense, where that is allowed.
+constexpr int64_t kFewChannels = 4;
 
 // What an operator asks of the tensors around it.
 enum class Role {
@@ -66,6 +70,27 @@ bool same_places(const Dims& dims, Layout a, Layout b) {
   return true;
 }
 
+// What only convolutions read, as their x.
+bool feeds_convolutions_only(const Graph& graph, TensorId id) {
+  const std::vector<OperatorId>& consumers = graph.tensor(id).consumers;
+  return !consumers.empty() && !graph.is_output(id) &&
+         std::all_of(consumers.begin(), consumers.end(), [&](OperatorId consumer) {
+           const Operator& op = graph.op(consumer);
+           return op.kind() == OperatorKind::kConv &&
+                  std::count(op.inputs.begin(), op.inputs.end(), id) == 1 && op.inputs[0] == id;
+         });
+}
+
+// How the tensor, or its conversion, is laid out as an image.
+Layout image_layout(const Graph& graph, TensorId id) {
+  const Tensor& tensor = graph.tensor(id);
+  const bool made_by_image =
+      tensor.producer != kNone && role_of(graph.op(tensor.producer)) == Role::kImage;
+  const bool dense =
+      tensor.dims[1] <= kFewChannels && !made_by_image && feeds_convolutions_only(graph, id);
+  return dense ? kDenseImage : kImage;
+}
+
 // The layout that the operator demands of input number `index`, or the tensor's own.
 Layout demanded(const Graph& graph, OperatorId id, int index, const std::vector<Layout>& layouts) {
   const Operator& op = graph.op(id);
@@ -76,7 +101,8 @@ Layout demanded(const Graph& graph, OperatorId id, int index, const std::vector<
   if (is_packed_input(op, index)) return own;
   switch (role_of(op)) {
     case Role::kImage:
-      return kImage;
+      if (own == kDenseImage && op.kind() == OperatorKind::kConv && index == 0) return own;
+      return own == kImage ? own : image_layout(graph, input);
     case Role::kRows:
       return own.order == Order::kRowMajor ? own : kRows;
     case Role::kElementwise:
@@ -115,7 +141,8 @@ Layout choose(const Graph& graph, OperatorId id, bool leads_to_image,
   const Role role = role_of(op);
   if (output.dims.size() != 4 || role == Role::kRows) return kRows;
   if (role == Role::kImage) return kImage;
-  if (role == Role::kFree) return leads_to_image ? kImage : kRows;
+  const Layout image = image_layout(graph, op.output);
+  if (role == Role::kFree) return leads_to_image ? image : kRows;
   int variable = 0;
   for (TensorId input : op.inputs) {
     const Tensor& tensor = graph.tensor(input);
@@ -126,7 +153,7 @@ Layout choose(const Graph& graph, OperatorId id, bool leads_to_image,
   }
   // One conversion, before or behind; before it several operands would need one each.
   const bool cheap = role == Role::kFollow || variable <= 1;
-  return leads_to_image && cheap ? kImage : kRows;
+  return leads_to_image && cheap ? image : kRows;
 }
 
 std::vector<Layout> choose_all(const Graph& graph) {

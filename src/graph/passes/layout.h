@@ -8,7 +8,9 @@ namespace tandem {
 // Gives every tensor its layout, and inserts conversions (kCopy) where the demands of operators
 // differ:
 // - inputs and outputs of the graph are row-major and dense;
-// - x, residual and y of kConv, kConvTranspose, kPool and kResize are channels-last and padded;
+// - x, residual and y of kConv, kConvTranspose, kPool and kResize are channels-last and padded. Of
+//   up to four channels (pictures) that convolutions alone read, x is dense instead: padding would
+//   be most of it, and there are faster kernels;
 // - kLinear, kMatMul and kLayerNorm take and make row-major tensors;
 // - operands of kUnary and kBinary that have the shape of y have its layout;
 // - all others take and make any layout.
