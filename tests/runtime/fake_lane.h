@@ -19,6 +19,7 @@
 #include "lane/lane.h"
 #include "support/cpu_relax.h"
 #include "support/clock.h"
+#include "tandem/platform.h"
 
 namespace tandem::testing {
 
@@ -357,6 +358,28 @@ class FakeQueueLane : public QueueLane {
   bool stop_ = false;
   bool gave_up_ = false;  // of the queue's thread; drain() resets it while the queue is empty
   std::thread thread_;
+};
+
+// One CPU lane "cpu0" and one queue lane "gpu0", or only the former.
+class FakePlatform : public Platform {
+ public:
+  explicit FakePlatform(bool with_queue = true) {
+    lanes_.push_back(std::make_unique<FakeCpuLane>("cpu0"));
+    if (with_queue) {
+      lanes_.push_back(std::make_unique<FakeQueueLane>("gpu0"));
+    } else {
+      warnings_.push_back("no OpenCL lane: there is no device");
+    }
+  }
+  const std::vector<std::unique_ptr<Lane>>& lanes() const override { return lanes_; }
+  const std::vector<std::string>& warnings() const override { return warnings_; }
+  std::string fingerprint() const override { return "fake platform"; }
+  FakeCpuLane& cpu() { return static_cast<FakeCpuLane&>(*lanes_[0]); }
+  FakeQueueLane& queue() { return static_cast<FakeQueueLane&>(*lanes_[1]); }
+
+ private:
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace tandem::testing

@@ -1,0 +1,239 @@
+// The engine on this machine's lanes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "graph/reference.h"
+#include "lane/lane.h"
+#include "runtime/sync_bench.h"
+#include "schedule/schedule.h"
+#include "tandem/platform.h"
+#include "tandem/session.h"
+#include "tests/schedule/random_graph.h"
+
+namespace tandem {
+namespace {
+
+using testing::Random;
+using testing::random_inputs;
+using ::testing::HasSubstr;
+
+// Drivers start once per process.
+std::shared_ptr<Platform> platform() {
+  static const std::shared_ptr<Platform> shared = [] {
+    PlatformOptions options;
+    options.program_cache_dir =
+        (std::filesystem::path(::testing::TempDir()) / "tandem_runtime_programs").string();
+    auto made = Platform::create(options);
+    if (!made.ok()) {
+      ADD_FAILURE() << made.status().message();
+      std::abort();
+    }
+    return std::move(made).value();
+  }();
+  return shared;
+}
+
+int queue_lane() {
+  const auto& lanes = platform()->lanes();
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    if (lanes[i]->info().asynchronous) return static_cast<int>(i);
+  }
+  return kNone;
+}
+
+SessionOptions base_options() {
+  SessionOptions options;
+  options.calibration_dir = "none";
+  options.calibration_seconds = 0.5;
+  options.deadline = std::chrono::seconds(60);
+  return options;
+}
+
+// The right answers, and how far floats may be off them. What rounding the result of every operator
+// to float does to the outputs tells how much the graph amplifies errors.
+struct Answers {
+  std::vector<HostTensor> inputs;
+  std::vector<ReferenceTensor> outputs;
+  std::vector<double> tolerances;  // by output
+};
+
+Answers answers_for(const Graph& graph, std::vector<HostTensor> inputs) {
+  Answers answers;
+  answers.inputs = std::move(inputs);
+  const std::vector<ReferenceTensor> exact = reference(graph, answers.inputs);
+  std::vector<ReferenceTensor> rounded(graph.tensors().size());
+  for (size_t t = 0; t < rounded.size(); ++t) {
+    if (graph.tensor(static_cast<TensorId>(t)).producer == kNone) rounded[t] = exact[t];
+  }
+  for (size_t id = 0; id < graph.operators().size(); ++id) {
+    const Operator& op = graph.op(static_cast<OperatorId>(id));
+    std::vector<const ReferenceTensor*> operands;
+    for (TensorId input : op.inputs) operands.push_back(&rounded[input]);
+    rounded[op.output] = reference(graph, static_cast<OperatorId>(id), operands);
+    for (double& value : rounded[op.output].values) value = static_cast<float>(value);
+  }
+  for (TensorId id : graph.outputs()) {
+    double worst = 0;
+    for (size_t n = 0; n < exact[id].values.size(); ++n) {
+      worst = std::max(worst, std::abs(exact[id].values[n] - rounded[id].values[n]));
+    }
+    answers.outputs.push_back(exact[id]);
+    answers.tolerances.push_back(1e-5 + 50 * worst);
+  }
+  return answers;
+}
+
+void expect_answers(const Answers& answers, const std::vector<HostTensor>& outputs) {
+  ASSERT_EQ(outputs.size(), answers.outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    for (size_t n = 0; n < answers.outputs[i].values.size(); ++n) {
+      ASSERT_NEAR(outputs[i].data<float>()[n], answers.outputs[i].values[n],
+                  answers.tolerances[i])
+          << "output " << i << ", element " << n;
+    }
+  }
+}
+
+// No wrong number and no hang: random graphs of up to 200 operators, cut, spread and ordered at
+// random, a thousand runs in all, each with other inputs than the one before, so that what is left
+// from an earlier run is a wrong number.
+class RandomGraphsOnRealLanes : public ::testing::TestWithParam<SyncMechanism> {};
+
+TEST_P(RandomGraphsOnRealLanes, ThousandRuns) {
+  if (queue_lane() == kNone) GTEST_SKIP() << "no OpenCL lane";
+  constexpr int kGraphs = 20;
+  constexpr int kSchedules = 2;
+  constexpr int kRuns = 25;
+  constexpr int kInputs = 3;
+  const auto lanes = static_cast<int>(platform()->lanes().size());
+  for (int g = 0; g < kGraphs; ++g) {
+    Random random(1000 + g);
+    const auto graph = std::make_shared<Graph>(
+        testing::random_graph(random, g == 0 ? 200 : static_cast<int>(random.integer(5, 200))));
+    std::vector<Answers> answers;
+    for (int i = 0; i < kInputs; ++i) {
+      answers.push_back(answers_for(*graph, random_inputs(random, *graph)));
+    }
+    for (int s = 0; s < kSchedules; ++s) {
+      SessionOptions options = base_options();
+      options.sync = GetParam();
+      options.schedule =
+          std::make_shared<Schedule>(testing::random_schedule(random, *graph, lanes));
+      auto session = Session::create(Model(graph), platform(), options);
+      if (!session.ok() && session.status().code() == StatusCode::kUnsupported) {
+        GTEST_SKIP() << session.status().message();
+      }
+      ASSERT_TRUE(session.ok()) << session.status().message();
+      std::vector<HostTensor> outputs;
+      for (int run = 0; run < kRuns; ++run) {
+        SCOPED_TRACE("graph " + std::to_string(g) + " schedule " + std::to_string(s) + " run " +
+                     std::to_string(run));
+        const Answers& expected = answers[run % kInputs];
+        const Status status = (*session)->run(expected.inputs, &outputs);
+        ASSERT_TRUE(status.ok()) << status.message();
+        expect_answers(expected, outputs);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Mechanisms, RandomGraphsOnRealLanes,
+                         ::testing::Values(SyncMechanism::kSvm, SyncMechanism::kEvent),
+                         [](const auto& info) {
+                           return info.param == SyncMechanism::kSvm ? "Svm" : "Event";
+                         });
+
+TEST(RealLanes, StrategiesAgreeWithTheReference) {
+  Random random(77);
+  const auto graph = std::make_shared<Graph>(testing::random_graph(random, 60));
+  const Answers answers = answers_for(*graph, random_inputs(random, *graph));
+  for (const char* strategy : {"cpu", "gpu", "intra"}) {
+    if (strategy == std::string("gpu") && queue_lane() == kNone) continue;
+    SessionOptions options = base_options();
+    options.strategy = strategy;
+    auto session = Session::create(Model(graph), platform(), options);
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    std::vector<HostTensor> outputs;
+    const Status status = (*session)->run(answers.inputs, &outputs);
+    ASSERT_TRUE(status.ok()) << strategy << ": " << status.message();
+    expect_answers(answers, outputs);
+  }
+}
+
+// An aborted run leaves nothing behind in the driver.
+TEST(RealLanes, CancelledRunsLeaveTheSessionUsable) {
+  if (queue_lane() == kNone) GTEST_SKIP() << "no OpenCL lane";
+  Random random(78);
+  const auto graph = std::make_shared<Graph>(testing::random_graph(random, 80));
+  const Answers answers = answers_for(*graph, random_inputs(random, *graph));
+  for (const SyncMechanism sync : {SyncMechanism::kAuto, SyncMechanism::kEvent}) {
+    SessionOptions options = base_options();
+    options.sync = sync;
+    options.schedule = std::make_shared<Schedule>(testing::random_schedule(
+        random, *graph, static_cast<int>(platform()->lanes().size())));
+    auto session = Session::create(Model(graph), platform(), options);
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    std::vector<HostTensor> outputs;
+    int cancelled_runs = 0;
+    for (int i = 0; i < 40; ++i) {
+      std::thread canceller([&] {
+        std::this_thread::sleep_for(std::chrono::microseconds(i * 60));
+        (*session)->cancel();
+      });
+      const Status status = (*session)->run(answers.inputs, &outputs);
+      canceller.join();
+      ASSERT_TRUE(status.ok() || status.code() == StatusCode::kCancelled) << status.message();
+      cancelled_runs += !status.ok();
+      if (i % 5 != 0) continue;
+      const Status again = (*session)->run(answers.inputs, &outputs);
+      ASSERT_TRUE(again.ok()) << again.message();
+      expect_answers(answers, outputs);
+    }
+    EXPECT_GT(cancelled_runs, 0);
+  }
+}
+
+TEST(RealLanes, WithoutOpenCl) {
+  PlatformOptions platform_options;
+  platform_options.use_gpu = false;
+  auto cpu_only = Platform::create(platform_options);
+  ASSERT_TRUE(cpu_only.ok()) << cpu_only.status().message();
+  Random random(79);
+  const auto graph = std::make_shared<Graph>(testing::random_graph(random, 20));
+  SessionOptions options = base_options();
+  options.strategy = "gpu";
+  const auto refused = Session::create(Model(graph), *cpu_only, options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.status().message(), HasSubstr("needs a GPU lane"));
+  options.strategy = "intra";
+  auto session = Session::create(Model(graph), *cpu_only, options);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  const Answers answers = answers_for(*graph, random_inputs(random, *graph));
+  std::vector<HostTensor> outputs;
+  ASSERT_TRUE((*session)->run(answers.inputs, &outputs).ok());
+  expect_answers(answers, outputs);
+}
+
+TEST(RealLanes, CrossingsTakeMicroseconds) {
+  if (queue_lane() == kNone) GTEST_SKIP() << "no OpenCL lane";
+  SyncBenchOptions options;
+  options.iterations = 400;
+  const auto pairs = bench_sync(platform(), options);
+  ASSERT_TRUE(pairs.ok()) << pairs.status().message();
+  ASSERT_FALSE(pairs->empty());
+  for (const LanePairTimes& pair : *pairs) {
+    ASSERT_TRUE(pair.event.available);
+    if (!pair.svm.available) continue;
+    EXPECT_GT(pair.svm.round_trip.median, 0);
+    EXPECT_LE(pair.svm.gpu_to_cpu.median, pair.svm.round_trip.median * 1.5);
+    EXPECT_LT(pair.svm.round_trip.median, pair.event.round_trip.median);
+  }
+}
+
+}  // namespace
+}  // namespace tandem
