@@ -9,6 +9,7 @@
 #include "lane/opencl/opencl_lane.h"
 #include "platform/assign_cores.h"
 #include "platform/topology.h"
+#include "support/cache_folder.h"
 #include "tandem/version.h"
 
 namespace tandem {
@@ -66,7 +67,9 @@ StatusOr<std::unique_ptr<OpenClLane>> start_opencl_lane(const PlatformOptions& o
   OpenClLaneOptions lane_options;
   lane_options.device = options.opencl_device;
   lane_options.cores = std::move(cores);
-  lane_options.program_cache_dir = options.program_cache_dir;
+  lane_options.program_cache_dir = options.program_cache_dir.empty()
+                                       ? default_cache_folder("programs")
+                                       : options.program_cache_dir;
   StatusOr<std::unique_ptr<OpenClLane>> lane = make_opencl_lane(lane_options);
   if (!lane.ok()) {
     if (asked) return lane.status();

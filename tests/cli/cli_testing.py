@@ -17,14 +17,24 @@ TIMEOUT_S = 120
 
 
 class CliTest(unittest.TestCase):
-    """Runs the binary in a fresh folder, with caches inside it."""
+    """Runs the binary in a fresh folder. The tests of a file share caches, so that each kernel is
+    compiled once."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cache = pathlib.Path(tempfile.mkdtemp(prefix="tandem-cli-cache-"))
+        cls.addClassCleanup(shutil.rmtree, cls.cache)
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tandem-cli-test-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"))
+        self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.cache))
         self.work = self.folder / "work"
         self.work.mkdir()
+
+    def use_fresh_caches(self):
+        self.cache = self.folder / "cache"
+        self.environment["XDG_CACHE_HOME"] = str(self.cache)
 
     def run_tandem(self, *arguments, environment=None, stdout=subprocess.PIPE):
         """A hang is an error: it ends with subprocess.TimeoutExpired."""

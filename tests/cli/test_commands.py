@@ -90,8 +90,9 @@ class Run(CliTest):
         self.assertEqual(report["strategies"][0]["strategy"], "gpu")
 
     def test_a_second_start_compiles_nothing(self):
+        self.use_fresh_caches()
         self.succeed("run", "zoo:tiny_conv", "--strategy", "gpu", "--runs", 1)
-        programs = self.folder / "cache/tandem/programs"
+        programs = self.cache / "tandem/programs"
         before = {path: path.stat().st_mtime_ns for path in programs.iterdir()}
         self.assertTrue(before)
         self.succeed("run", "zoo:tiny_conv", "--strategy", "gpu", "--runs", 1)

@@ -109,8 +109,8 @@ class Models(CliTest):
     def test_dynamic_shape_is_refused_by_name_and_can_be_given(self):
         path = self.relu_of(["batch", 3, "height", 8])
         self.refuse("run", path, says=["pixels", "--shape"])
-        report = self.succeed_json("run", path, "--shape", "pixels=1,3,8,8", "--runs", 1)
-        self.assertEqual(report["operators"], 1)
+        self.succeed("run", path, "--shape", "pixels=1,3,8,8", "--runs", 1, "--output", "out")
+        self.assertEqual((self.work / "out/y.npy").stat().st_size, 128 + 4 * 3 * 8 * 8)
 
     def test_shapes_that_do_not_fit(self):
         path = self.relu_of([1, 3, "height", 8])
@@ -188,9 +188,11 @@ class Files(CliTest):
                 self.assertIn(folder, done.stderr)
 
     def test_no_cache_wanted(self):
+        self.use_fresh_caches()
         done = self.succeed("run", "zoo:tiny_conv", "--runs", 1, "--cache-dir", "none")
-        self.assertEqual(done.stderr, "")
-        self.assertFalse((self.folder / "cache").exists())
+        self.assertNotIn("warning", done.stderr)
+        # Drivers may have caches of their own there.
+        self.assertFalse((self.cache / "tandem").exists())
 
     def test_malformed_shape_files(self):
         path = self.work / "shapes.csv"

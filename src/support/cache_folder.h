@@ -1,0 +1,12 @@
+// Where caches are kept.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tandem {
+
+// $XDG_CACHE_HOME/tandem/NAME or ~/.cache/tandem/NAME; "none" if there is no home.
+std::string default_cache_folder(std::string_view name);
+
+}  // namespace tandem
