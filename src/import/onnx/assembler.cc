@@ -101,8 +101,9 @@ StatusOr<Value> Assembler::add(const std::string& name, Attributes attributes,
     return constant(name, std::move(tensor));
   }
   TANDEM_RETURN_IF_ERROR(expect_elements(inputs));
-  if (element_count(dims) == 0)
+  if (element_count(dims) == 0) {
     return unsupported("its output has no elements: " + to_string(dims));
+  }
   std::vector<const Tensor*> tensors;
   std::vector<TensorId> ids;
   for (const Value& input : inputs) ids.push_back(tensor_of(input));
@@ -122,8 +123,9 @@ StatusOr<Value> Assembler::add(const std::string& name, Attributes attributes,
 
 Value Assembler::name_value(const std::string& name, Value value) {
   value.name = name;
-  if (!value.constant && named_.insert(value.id).second)
+  if (!value.constant && named_.insert(value.id).second) {
     graph_.mutable_tensor(value.id).name = name;
+  }
   return value;
 }
 
@@ -141,7 +143,9 @@ Status Assembler::mark_output(const std::string& name, const Value& value) {
   }
   if (value.constant) {
     TANDEM_RETURN_IF_ERROR(expect_elements({value}));
-    id = graph_.add_constant(unique(name, taken_tensor_names_), value.constant);
+    id = tensor_of(value);
+    Tensor& tensor = graph_.mutable_tensor(id);
+    if (tensor.name == name) tensor.name = unique(name, taken_tensor_names_);
   }
   TANDEM_ASSIGN_OR_RETURN(id, graph_.add(unique(name, taken_operator_names_),
                                          plain_copy(value.dims.size()), {id}, value.dims));

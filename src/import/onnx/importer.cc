@@ -76,12 +76,19 @@ class Importer {
     return define(name, std::move(value));
   }
 
+  // Types that Tandem does not read are errors of the nodes that do: quantized models should get
+  // the list of these.
   Status read_initializers() {
     if (file_.sparse_initializer_size() > 0) {
       return unsupported("it has sparse tensors ('" + file_.sparse_initializer(0).values().name() +
                          "')");
     }
     for (onnx::TensorProto& proto : *file_.mutable_initializer()) {
+      const Status type = constant_type(proto.data_type()).status();
+      if (!type.ok()) {
+        unreadable_.emplace(proto.name(), "'" + proto.name() + "': " + type.message());
+        continue;
+      }
       TANDEM_ASSIGN_OR_RETURN(HostTensor tensor, to_host_tensor(proto));
       // Weights are not held twice.
       std::unique_ptr<std::string>(proto.release_raw_data()).reset();
@@ -103,7 +110,7 @@ class Importer {
       if (constant != options_.constants.end()) {
         values_.erase(input.name());  // an initializer is only the input's default
         TANDEM_RETURN_IF_ERROR(define_constant(input.name(), constant->second));
-      } else if (!values_.contains(input.name())) {
+      } else if (!values_.contains(input.name()) && !unreadable_.contains(input.name())) {
         open.push_back(&input);
       }
     }
@@ -128,6 +135,7 @@ class Importer {
   Status lower_nodes() {
     std::unordered_set<std::string> known;
     for (const auto& [name, value] : values_) known.insert(name);
+    for (const auto& [name, reason] : unreadable_) known.insert(name);
     TANDEM_ASSIGN_OR_RETURN(const std::vector<const onnx::NodeProto*> order,
                             order_nodes(file_, known));
     for (const auto& output : file_.output()) read_.insert(output.name());
@@ -161,6 +169,8 @@ class Importer {
     std::vector<std::optional<Value>> inputs;
     for (const std::string& input : proto.input()) {
       const auto value = values_.find(input);
+      const auto unreadable = unreadable_.find(input);
+      if (unreadable != unreadable_.end()) return unsupported(unreadable->second);
       if (!input.empty() && value == values_.end()) return {};
       inputs.push_back(input.empty() ? std::nullopt : std::optional(value->second));
     }
@@ -203,6 +213,7 @@ class Importer {
     if (file_.output_size() == 0) return corrupt("it has no outputs");
     for (const onnx::ValueInfoProto& output : file_.output()) {
       const auto value = values_.find(output.name());
+      if (unreadable_.contains(output.name())) return unsupported(unreadable_.at(output.name()));
       if (value == values_.end()) return corrupt("output '" + output.name() + "' is not defined");
       TANDEM_RETURN_IF_ERROR(assembler_.mark_output(output.name(), value->second)
                                  .with_context("output '" + output.name() + "'"));
@@ -216,6 +227,7 @@ class Importer {
   int64_t opset_ = 0;
   Assembler assembler_;
   std::unordered_map<std::string, Value> values_;
+  std::unordered_map<std::string, std::string> unreadable_;  // initializers, and what is wrong
   std::unordered_set<std::string> read_;  // names that a node reads, or that are outputs
   std::vector<std::string> unsupported_;
 };
