@@ -511,6 +511,9 @@ TEST(Movement, GatherKnownAndUnknownIndices) {
 
 TEST(Movement, TileAndExpand) {
   expect_output(
+      {.op = "Tile", .inputs = {"x0", "c0"}, .x = {ramp({1, 2})}, .constants = {list_of({2, 2})}},
+      {2, 4}, {0, 1, 0, 1, 0, 1, 0, 1});
+  expect_output(
       {.op = "Tile", .inputs = {"x0", "c0"}, .x = {ramp({2, 2})}, .constants = {list_of({2, 1})}},
       {4, 2}, {0, 1, 2, 3, 0, 1, 2, 3});
   expect_output(

@@ -285,29 +285,29 @@ Status lower_expand(Node& node) {
   return {};
 }
 
-// [a, b] tiled by [r, s] is [a, b] spread over [r, a, s, b], read as [r * a, s * b].
+// [a, b] tiled by s along its last axis is [a, b] spread over [a, s, b], read as [a, s * b]. One
+// axis after the other: with all at once the rank would double.
+StatusOr<Value> tile_axis(Node& node, const Value& x, size_t axis, int64_t repeats) {
+  TANDEM_RETURN_IF_ERROR(check_dims({repeats, x.dims[axis]}));  // their product, too
+  CopyAttributes spread = plain_copy(x.dims.size());
+  spread.source_axis.insert(spread.source_axis.begin() + static_cast<int>(axis), kNone);
+  spread.step.push_back(1);
+  Dims spread_dims = x.dims;
+  spread_dims.insert(spread_dims.begin() + static_cast<int>(axis), repeats);
+  Dims dims = x.dims;
+  dims[axis] *= repeats;
+  TANDEM_ASSIGN_OR_RETURN(const Value y, node.emit(spread, {x}, spread_dims, std::to_string(axis)));
+  return node.reshape(y, std::move(dims), "output" + std::to_string(axis));
+}
+
 Status lower_tile(Node& node) {
-  const Value& x = node.value(0);
+  Value y = node.value(0);
   TANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> repeats, node.integers_of(1));
-  if (repeats.size() != x.dims.size()) return invalid_argument("it needs a repeat per dimension");
-  CopyAttributes spread;
-  spread.start.assign(x.dims.size(), 0);
-  Dims spread_dims;
-  Dims dims;
-  for (size_t d = 0; d < repeats.size(); ++d) {
-    TANDEM_RETURN_IF_ERROR(check_dims({repeats[d], x.dims[d]}));  // their product, too
-    if (repeats[d] != 1) {
-      spread.source_axis.push_back(kNone);
-      spread_dims.push_back(repeats[d]);
-    }
-    spread.source_axis.push_back(static_cast<int>(d));
-    spread_dims.push_back(x.dims[d]);
-    dims.push_back(repeats[d] * x.dims[d]);
+  if (repeats.size() != y.dims.size()) return invalid_argument("it needs a repeat per dimension");
+  for (size_t axis = 0; axis < repeats.size(); ++axis) {
+    if (repeats[axis] == 1) continue;
+    TANDEM_ASSIGN_OR_RETURN(y, tile_axis(node, y, axis, repeats[axis]));
   }
-  spread.step.assign(spread_dims.size(), 1);
-  if (dims == x.dims) return lower_identity(node);
-  TANDEM_ASSIGN_OR_RETURN(Value y, node.emit(spread, {x}, spread_dims));
-  TANDEM_ASSIGN_OR_RETURN(y, node.reshape(y, dims, "output"));
   node.set_output(0, std::move(y));
   return {};
 }
