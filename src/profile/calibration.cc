@@ -61,6 +61,12 @@ double line(std::pair<int64_t, double> a, std::pair<int64_t, double> b, int64_t 
   return a.second + t * (b.second - a.second);
 }
 
+// Whatever disturbs a measurement makes it longer, never shorter.
+double undisturbed(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return quantile(samples, 0.25);
+}
+
 std::string crossing_key(const CalibrationOptions& options, LaneCrew& crew, int from, int to) {
   return fmt::format("{} {}>{}", options.mechanism, crew.info(from).name, crew.info(to).name);
 }
@@ -157,8 +163,12 @@ class Calibration::Measurement {
       for (size_t i = 0; i < bound[lane].tasks.size(); ++i) {
         const Slice& slice = bound[lane].slices[i];
         times_of(static_cast<int>(lane), slice.op)[size_of(slice)] =
-            summarize(bound[lane].samples[i]).median;
+            undisturbed(std::move(bound[lane].samples[i]));
         ++measured_;
+      }
+      if (bound[lane].timer && bound[lane].timer->enqueue_us() > 0) {
+        data_->enqueueing[crew_.info(static_cast<int>(lane)).name] =
+            bound[lane].timer->enqueue_us();
       }
     }
     return {};
@@ -305,6 +315,9 @@ void Calibration::build(const std::vector<std::string>& signatures,
                         const std::vector<std::string>& lane_names, const CalibrationData& data) {
   const size_t operators = signatures.size();
   for (size_t lane = 0; lane < lane_names.size(); ++lane) {
+    if (const auto entry = data.enqueueing.find(lane_names[lane]); entry != data.enqueueing.end()) {
+      enqueueing_[lane] = entry->second;
+    }
     const auto times_of = [&](size_t op) -> const std::map<SliceSize, double>* {
       const auto lanes = data.slices.find(signatures[op]);
       if (signatures[op].empty() || lanes == data.slices.end()) return nullptr;

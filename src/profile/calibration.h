@@ -41,6 +41,7 @@ class Calibration : public CostModel {
 
   double slice_us(int lane, const Slice& slice) const override;
   double crossing_us(int from, int to) const override { return crossings_[from][to]; }
+  double enqueue_us(int lane) const override { return enqueueing_[lane]; }
 
   // Slices measured by create(), and those that it wanted but had no time for.
   int measured() const { return measured_; }
@@ -55,7 +56,7 @@ class Calibration : public CostModel {
     std::vector<std::pair<int, Curve>> curves;  // by axis
   };
 
-  Calibration(const Graph& graph, int lanes) : graph_(graph), costs_(lanes), overhead_us_(lanes) {}
+  Calibration(const Graph& graph, int lanes) : graph_(graph), costs_(lanes), overhead_us_(lanes), enqueueing_(lanes) {}
   void build(const std::vector<std::string>& signatures, const std::vector<std::string>& lane_names,
              const CalibrationData& data);
 
@@ -63,6 +64,7 @@ class Calibration : public CostModel {
   std::vector<std::vector<OperatorCosts>> costs_;  // by lane and operator
   std::vector<double> overhead_us_;                // by lane: of a slice of next to nothing
   std::vector<std::vector<double>> crossings_;
+  std::vector<double> enqueueing_;  // by lane
   int measured_ = 0;
   int missing_ = 0;
 };

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 // FNV-1a: the same on every machine, unlike std::hash.
 uint64_t hash_of(const std::string& text) {
@@ -59,6 +59,7 @@ json to_json(const CalibrationData& data, const std::string& fingerprint) {
   return {{"version", kVersion},
           {"fingerprint", fingerprint},
           {"crossings", data.crossings},
+          {"enqueueing", data.enqueueing},
           {"slices", slices}};
 }
 
@@ -70,6 +71,9 @@ CalibrationData parse(const std::string& text, const std::string& fingerprint) {
   CalibrationData data;
   for (const auto& [name, us] : document.at("crossings").items()) {
     data.crossings[name] = parse_time(us);
+  }
+  for (const auto& [name, us] : document.at("enqueueing").items()) {
+    data.enqueueing[name] = parse_time(us);
   }
   for (const auto& [signature, lanes] : document.at("slices").items()) {
     for (const auto& [lane, sizes] : lanes.items()) {
@@ -128,6 +132,7 @@ void CalibrationCache::save(const CalibrationData& data) const {
     }
   }
   for (const auto& [name, us] : data.crossings) all.crossings[name] = us;
+  for (const auto& [name, us] : data.enqueueing) all.enqueueing[name] = us;
   std::error_code error;
   std::filesystem::create_directories(dir_, error);
   const Status written = write_file(path_, to_json(all, fingerprint_).dump(1));

@@ -20,6 +20,8 @@ struct CalibrationData {
   std::map<std::string, std::map<std::string, std::map<SliceSize, double>>> slices;
   // "svm cpu>gpu" -> time.
   std::map<std::string, double> crossings;
+  // Lane name -> time of the host per slice. Of lanes with a queue.
+  std::map<std::string, double> enqueueing;
 
   bool operator==(const CalibrationData&) const = default;
 };

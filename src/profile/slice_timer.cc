@@ -49,11 +49,14 @@ class SignalTimer : public SliceTimer {
       for (int i = 0; i <= kEmpty; ++i) {
         TANDEM_RETURN_IF_ERROR(lane_.enqueue_signal(&lines_[kDone], ++count));
       }
+      const Clock::time_point start = Clock::now();
       for (Task* task : tasks) {
         TANDEM_RETURN_IF_ERROR(task->launch());
         TANDEM_RETURN_IF_ERROR(lane_.enqueue_signal(&lines_[kDone], ++count));
       }
-      return lane_.flush();
+      TANDEM_RETURN_IF_ERROR(lane_.flush());
+      note_enqueue_us(microseconds(Clock::now() - start) / static_cast<double>(tasks.size()));
+      return {};
     };
     const Status enqueued = enqueue();
     // Whatever has been enqueued waits for the gate.
@@ -122,6 +125,7 @@ class DrainTimer : public SliceTimer {
     const Clock::time_point start = Clock::now();
     TANDEM_RETURN_IF_ERROR(enqueue());
     TANDEM_RETURN_IF_ERROR(lane_.flush());
+    note_enqueue_us(microseconds(Clock::now() - start));
     TANDEM_RETURN_IF_ERROR(lane_.drain(start + kDeadline));
     return microseconds(Clock::now() - start);
   }
@@ -130,6 +134,8 @@ class DrainTimer : public SliceTimer {
 };
 
 }  // namespace
+
+double SliceTimer::enqueue_us() const { return summarize(enqueue_us_).median; }
 
 StatusOr<std::unique_ptr<SliceTimer>> SliceTimer::create(LaneCrew& crew, int lane) {
   std::unique_ptr<SliceTimer> timer;

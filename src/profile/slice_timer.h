@@ -18,6 +18,15 @@ class SliceTimer {
 
   // Microseconds by task. Call it on the lane's thread.
   virtual StatusOr<std::vector<double>> time(const std::vector<Task*>& tasks) = 0;
+  // Microseconds of the calling thread to enqueue one task with its signal, as seen in the calls of
+  // time() so far. 0 on lanes without a queue.
+  double enqueue_us() const;
+
+ protected:
+  void note_enqueue_us(double us) { enqueue_us_.push_back(us); }
+
+ private:
+  std::vector<double> enqueue_us_;
 };
 
 }  // namespace tandem

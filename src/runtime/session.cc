@@ -102,8 +102,13 @@ Problem SessionImpl::problem() const {
   Problem problem;
   problem.graph = graph_.get();
   problem.cost = calibration_.get();
-  for (const Lane* lane : crew_->lanes()) {
-    problem.lanes.push_back({lane->info().name, lane->info().asynchronous});
+  const auto lanes = static_cast<int>(crew_->lanes().size());
+  for (int lane = 0; lane < lanes; ++lane) {
+    problem.lanes.push_back({crew_->info(lane).name, crew_->info(lane).asynchronous});
+    for (int feeder = 0; crew_->queue_lane(lane) && feeder < lanes; ++feeder) {
+      const bool same_thread = &crew_->thread(lane) == &crew_->thread(feeder);
+      if (same_thread && !crew_->queue_lane(feeder)) problem.lanes.back().fed_by = feeder;
+    }
   }
   return problem;
 }

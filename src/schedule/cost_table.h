@@ -13,6 +13,8 @@ class CostModel {
   virtual double slice_us(int lane, const Slice& slice) const = 0;
   // Predicted microseconds that a wait of `to` on `from` adds: send + latency + receive.
   virtual double crossing_us(int from, int to) const = 0;
+  // Predicted microseconds of whoever enqueues slices of that lane, per slice with its signal.
+  virtual double enqueue_us(int /*lane*/) const { return 0; }
 };
 
 }  // namespace tandem

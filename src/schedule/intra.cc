@@ -26,8 +26,10 @@ struct Choice {
 // crossing is paid for by the lane that waits, unless an earlier one implies it).
 class Simulation {
  public:
-  explicit Simulation(const Problem& problem)
+  // Lanes are free from `free_from` on.
+  Simulation(const Problem& problem, std::vector<double> free_from)
       : problem_(problem),
+        free_from_(std::move(free_from)),
         dependencies_(*problem.graph),
         finish_(problem.lanes.size()),
         known_(problem.lanes.size(), std::vector<int>(problem.lanes.size(), 0)),
@@ -38,7 +40,10 @@ class Simulation {
   // When the slice could start on that lane.
   double start_us(const Share& share) const {
     const std::vector<int> waits = waits_of(share);
-    double start = free_at(share.lane);
+    // A slice has to be enqueued before it can start.
+    const auto before = static_cast<double>(finish_[share.lane].size());
+    double start = std::max(free_at(share.lane),
+                            (before + 1) * problem_.cost->enqueue_us(share.lane));
     double crossings = 0;
     for (size_t from = 0; from < waits.size(); ++from) {
       if (waits[from] == 0) continue;
@@ -81,7 +86,9 @@ class Simulation {
   }
 
  private:
-  double free_at(int lane) const { return finish_[lane].empty() ? 0 : finish_[lane].back(); }
+  double free_at(int lane) const {
+    return finish_[lane].empty() ? free_from_[lane] : finish_[lane].back();
+  }
 
   // Per lane, how many of its slices the slice has to wait for; 0: none, or known anyway.
   std::vector<int> waits_of(const Share& share) const {
@@ -95,6 +102,7 @@ class Simulation {
   }
 
   const Problem& problem_;
+  const std::vector<double> free_from_;
   Dependencies dependencies_;
   std::vector<std::vector<double>> finish_;                  // by lane and index
   std::vector<std::vector<int>> known_;                      // by lane: what it knows now
@@ -103,8 +111,10 @@ class Simulation {
 
 class IntraSearch {
  public:
-  explicit IntraSearch(const Problem& problem)
-      : problem_(problem), graph_(*problem.graph), simulation_(problem) {
+  IntraSearch(const Problem& problem, std::vector<double> free_from)
+      : problem_(problem),
+        graph_(*problem.graph),
+        simulation_(problem, std::move(free_from)) {
     for (int from = 0; from < lane_count(); ++from) {
       for (int to = 0; to < lane_count(); ++to) {
         if (from != to) join_us_ = std::max(join_us_, problem.cost->crossing_us(from, to));
@@ -112,7 +122,8 @@ class IntraSearch {
     }
   }
 
-  StatusOr<Schedule> run() {
+  // Without waits.
+  Schedule run() {
     Schedule schedule;
     schedule.strategy = "intra";
     schedule.lanes.resize(problem_.lanes.size());
@@ -127,25 +138,13 @@ class IntraSearch {
         schedule.lanes[share.lane].push_back(std::move(scheduled));
       }
     }
-    if (const int lane = best_single_lane();
-        single_lane_us(problem_, lane) <= simulation_.makespan_us()) {
-      schedule = single_lane_schedule(problem_, lane);
-      schedule.strategy = "intra";
-    }
-    TANDEM_RETURN_IF_ERROR(derive_waits(graph_, &schedule));
     return schedule;
   }
 
+  double makespan_us() const { return simulation_.makespan_us(); }
+
  private:
   int lane_count() const { return static_cast<int>(problem_.lanes.size()); }
-
-  int best_single_lane() const {
-    int best = 0;
-    for (int lane = 1; lane < lane_count(); ++lane) {
-      if (single_lane_us(problem_, lane) < single_lane_us(problem_, best)) best = lane;
-    }
-    return best;
-  }
 
   Choice choose(OperatorId op) const {
     Choice best;
@@ -262,12 +261,37 @@ class IntraSearch {
   double join_us_ = 0;
 };
 
+// When each lane has enqueued the slices of those that it feeds.
+std::vector<double> free_after_feeding(const Problem& problem, const Schedule& schedule) {
+  std::vector<double> free_from(problem.lanes.size(), 0);
+  for (size_t lane = 0; lane < problem.lanes.size(); ++lane) {
+    const int feeder = problem.lanes[lane].fed_by;
+    if (feeder == kNone) continue;
+    free_from[feeder] += static_cast<double>(schedule.lanes[lane].size()) *
+                         problem.cost->enqueue_us(static_cast<int>(lane));
+  }
+  return free_from;
+}
+
 }  // namespace
 
 StatusOr<Schedule> IntraScheduler::schedule(const Problem& problem) const {
   if (!problem.cost) return invalid_argument("strategy 'intra' needs measured costs");
   if (problem.lanes.empty()) return invalid_argument("there are no lanes");
-  return IntraSearch(problem).run();
+  const std::vector<double> at_once(problem.lanes.size(), 0);
+  Schedule schedule = IntraSearch(problem, at_once).run();
+  IntraSearch search(problem, free_after_feeding(problem, schedule));
+  schedule = search.run();
+  int best = 0;
+  for (int lane = 1; lane < static_cast<int>(problem.lanes.size()); ++lane) {
+    if (single_lane_us(problem, lane) < single_lane_us(problem, best)) best = lane;
+  }
+  if (single_lane_us(problem, best) <= search.makespan_us()) {
+    schedule = single_lane_schedule(problem, best);
+    schedule.strategy = "intra";
+  }
+  TANDEM_RETURN_IF_ERROR(derive_waits(*problem.graph, &schedule));
+  return schedule;
 }
 
 }  // namespace tandem

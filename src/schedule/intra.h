@@ -8,8 +8,9 @@ namespace tandem {
 // Takes operators in their order and commits each to the cheapest of: whole on one lane, or cut
 // along one of its axes with a share per lane. The cost of a choice is when its last slice ends,
 // given when lanes are free, where its inputs were made and what a crossing costs; and for a cut,
-// one crossing more, because whoever reads the output has to join it. What is cheaper in the end on
-// a single lane goes there altogether.
+// one crossing more, because whoever reads the output has to join it. A lane that feeds others
+// starts later, by the time that it takes to enqueue what a first round of choices gives them. What
+// is cheaper in the end on a single lane goes there altogether.
 class IntraScheduler : public Scheduler {
  public:
   StatusOr<Schedule> schedule(const Problem& problem) const override;
