@@ -1,8 +1,5 @@
 // `tandem`: the command line. Exit status: 0 on success, 1 when a command failed, 2 when the
 // command line itself is wrong. Results go to stdout, everything else to stderr.
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
-
 #include <cstdio>
 #include <exception>
 
@@ -66,8 +63,6 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // Tandem's own errors are values; what is left is memory running out, or a mistake.
   try {
-    spdlog::set_default_logger(spdlog::stderr_color_mt("tandem"));
-    spdlog::set_pattern("%^%l%$: %v");
     return run(argc, argv);
   } catch (const std::exception& error) {
     std::fputs("tandem: ", stderr);

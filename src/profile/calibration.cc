@@ -148,8 +148,8 @@ class Calibration::Measurement {
         return bind(static_cast<int>(lane), wanted[lane], bindings, bind_until, &bound[lane]);
       }));
     }
-    // Lanes take turns, so that what disturbs the machine for a while disturbs both alike. The first
-    // turn warms up.
+    // Lanes take turns, so that what disturbs the machine for a while disturbs both alike. The
+    // first turn warms up.
     constexpr int kMostTurns = 8;
     constexpr int kLeastTurns = 3;
     for (int turn = 0; turn < kMostTurns; ++turn) {

@@ -191,9 +191,9 @@ StatusOr<double> SessionImpl::crossing_us(int from, int to) {
     }
     return unsupported("costs of crossings between two queues, without a CPU lane");
   }
-  TANDEM_ASSIGN_OR_RETURN(const CrossingTimes times,
-                          bench_crossing(*crew_, from_queue ? to : from, from_queue ? from : to,
-                                         mechanism_, options));
+  TANDEM_ASSIGN_OR_RETURN(
+      const CrossingTimes times,
+      bench_crossing(*crew_, from_queue ? to : from, from_queue ? from : to, mechanism_, options));
   return from_queue ? times.gpu_to_cpu.median : times.cpu_to_gpu.median;
 }
 
@@ -201,17 +201,17 @@ Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
   const Stopwatch memory;
   engine->schedule = std::move(schedule);
   engine->plan = plan_memory(*graph_, engine->schedule, {.reuse = !options_.keep_all});
-  TANDEM_ASSIGN_OR_RETURN(Arena arena, Arena::create(*graph_, engine->plan,
-                                                     Arena::allocator_for(crew_->lanes())));
+  TANDEM_ASSIGN_OR_RETURN(
+      Arena arena, Arena::create(*graph_, engine->plan, Arena::allocator_for(crew_->lanes())));
   engine->arena.emplace(std::move(arena));
   times_.memory_ms += memory.milliseconds();
   const Stopwatch bind;
   ExecutorOptions options;
   options.mechanism = mechanism_;
   options.deadline = options_.deadline;
-  TANDEM_ASSIGN_OR_RETURN(engine->executor,
-                          Executor::create(*graph_, engine->schedule, engine->arena->bindings(),
-                                           crew_, options));
+  TANDEM_ASSIGN_OR_RETURN(
+      engine->executor,
+      Executor::create(*graph_, engine->schedule, engine->arena->bindings(), crew_, options));
   times_.bind_ms += bind.milliseconds();
   return {};
 }
@@ -322,8 +322,8 @@ StatusOr<int> SessionImpl::best_lane_without(const std::vector<int>& blamed) con
   int best = kNone;
   for (int lane = 0; lane < static_cast<int>(crew_->lanes().size()); ++lane) {
     if (std::find(blamed.begin(), blamed.end(), lane) != blamed.end()) continue;
-    if (best == kNone || (calibration_ && single_lane_us(problem(), lane) <
-                                              single_lane_us(problem(), best))) {
+    if (best == kNone ||
+        (calibration_ && single_lane_us(problem(), lane) < single_lane_us(problem(), best))) {
       best = lane;
     }
   }
