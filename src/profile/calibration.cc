@@ -1,7 +1,6 @@
 #include "profile/calibration.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +9,7 @@
 
 #include "profile/signature.h"
 #include "profile/slice_timer.h"
+#include "support/log.h"
 #include "support/statistics.h"
 
 namespace tandem {
@@ -306,8 +306,8 @@ StatusOr<std::unique_ptr<Calibration>> Calibration::create(const Graph& graph, L
   }
   if (data != before) cache.save(data);
   calibration->build(signatures, lane_names, data);
-  spdlog::debug("calibration: {} slices measured, {} left to estimates", calibration->measured_,
-                calibration->missing_);
+  log().debug("calibration: {} slices measured, {} left to estimates", calibration->measured_,
+              calibration->missing_);
   return calibration;
 }
 

@@ -1,7 +1,6 @@
 #include "profile/calibration_cache.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <charconv>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "support/log.h"
 #include "support/write_file.h"
 
 namespace tandem {
@@ -110,14 +110,14 @@ CalibrationData CalibrationCache::load() const {
   std::ifstream file(path_, std::ios::binary);
   if (!file) {
     std::error_code error;
-    if (std::filesystem::exists(path_, error)) spdlog::warn("cannot read {}", path_);
+    if (std::filesystem::exists(path_, error)) log().warn("cannot read {}", path_);
     return {};
   }
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   try {
     return parse(text, fingerprint_);
   } catch (const std::exception& e) {
-    spdlog::warn("{} is not used, and will be replaced: {}", path_, e.what());
+    log().warn("{} is not used, and will be replaced: {}", path_, e.what());
     return {};
   }
 }
@@ -137,7 +137,7 @@ void CalibrationCache::save(const CalibrationData& data) const {
   std::filesystem::create_directories(dir_, error);
   const Status written = write_file(path_, to_json(all, fingerprint_).dump(1));
   if (!written.ok()) {
-    spdlog::warn("measured times are not kept, and will be measured again: {}", written.message());
+    log().warn("measured times are not kept, and will be measured again: {}", written.message());
   }
 }
 

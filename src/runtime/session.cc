@@ -1,7 +1,6 @@
 #include "tandem/session.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include "runtime/sync_bench.h"
 #include "schedule/scheduler.h"
 #include "schedule/single_lane.h"
+#include "support/log.h"
 
 namespace tandem {
 namespace {
@@ -122,7 +122,7 @@ Status SessionImpl::prepare() {
   }
   std::string why;
   TANDEM_ASSIGN_OR_RETURN(mechanism_, choose_mechanism(options_.sync, queue_lanes, &why));
-  if (!why.empty()) spdlog::warn("synchronising by events: {}", why);
+  if (!why.empty()) log().warn("synchronising by events: {}", why);
   TANDEM_ASSIGN_OR_RETURN(Schedule schedule, make_schedule());
   return set_up(std::move(schedule), &main_);
 }
@@ -162,8 +162,8 @@ Status SessionImpl::calibrate() {
   std::optional<Arena> arena;
   CalibrationSources sources;
   sources.memory = [&]() -> StatusOr<const TensorBindings*> {
-    spdlog::info("measuring {} on this machine's lanes, for about {} s", graph_->name,
-                 options_.calibration_seconds);
+    log().info("measuring {} on this machine's lanes, for about {} s", graph_->name,
+               options_.calibration_seconds);
     TANDEM_ASSIGN_OR_RETURN(Arena made, Arena::create(*graph_, plan_memory(*graph_),
                                                       Arena::allocator_for(crew_->lanes())));
     arena.emplace(std::move(made));
@@ -313,7 +313,7 @@ Status SessionImpl::run_on_another_lane(const std::vector<HostTensor>& inputs,
                                            " after an error (" + failure.message() + ")"));
   fall_back_reason_ = fmt::format("everything ran on lane {}, because of an error: {}",
                                   crew_->info(*lane).name, failure.message());
-  spdlog::warn("{}", fall_back_reason_);
+  log().warn("{}", fall_back_reason_);
   return {};
 }
 
