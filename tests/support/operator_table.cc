@@ -504,6 +504,9 @@ void add_movement_cases(std::vector<OperatorCase>& t) {
   t.push_back(copy("squeeze", {{4, 1, 24}, kRows}, {4, 24}, {{0, 2}, {1, 1}, {0, 0, 0}}, kRows));
   t.push_back(copy("space_to_depth", {{1, 8, 12}, kRows}, {4, 6, 2, 2},
                    {{1, 2, 1, 2}, {2, 2, 1, 1}, {0, 0, 0}}, kRows));
+  t.push_back(copy(
+      "tile_rank8", {{2, 3, 4, 5}, kRows}, {2, 2, 3, 3, 2, 4, 4, 5},
+      {{kNone, 0, kNone, 1, kNone, 2, kNone, 3}, {1, 1, 1, 1, 1, 1, 1, 1}, {0, 0, 0, 0}}, kRows));
   t.push_back(copy("int64_transpose", {{6, 20}, kRows, false, DataType::kInt64, -100, 100}, {20, 6},
                    {{1, 0}, {1, 1}, {0, 0}}, kRows));
 
@@ -514,6 +517,7 @@ void add_movement_cases(std::vector<OperatorCase>& t) {
   t.push_back(reshape("split_heads", {{1, 20, 96}, kRows}, {1, 20, 4, 24}, kRows));
   t.push_back(reshape("merge_heads", {{1, 20, 4, 24}, kRows}, {1, 20, 96}, kRows));
   t.push_back(reshape("pixels_to_tokens", {{1, 40, 4, 5}, kImage}, {1, 40, 20}, kRows));
+  t.push_back(reshape("tiled_rank8", {{2, 2, 3, 3, 2, 4, 4, 5}, kRows}, {4, 9, 8, 20}, kRows));
   t.push_back(reshape("regroup", {{6, 35}, kRows}, {14, 15}, kRows));
   t.push_back(reshape("view", {{1, 48, 64}, kRows}, {48, 64}, kRows));
   t.push_back(reshape("to_dense", {{3, 40}, kRows}, {2, 60}, kDense));
