@@ -1,0 +1,261 @@
+#include "profile/calibration.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "profile/signature.h"
+#include "tests/runtime/fake_lane.h"
+#include "tests/schedule/random_graph.h"
+
+namespace tandem {
+namespace {
+
+using testing::FakeCpuLane;
+using testing::FakeQueueLane;
+
+// A lane on which a slice takes as many microseconds as it has thousands of FLOPs, and counts.
+class TimedLane : public FakeCpuLane {
+ public:
+  TimedLane(std::string name, const Graph& graph, double us_per_kiloflop)
+      : FakeCpuLane(std::move(name)) {
+    faults.set([this, &graph, us_per_kiloflop](const Slice& slice) {
+      ++launches;
+      const double us = work_of(graph, slice).flops / 1000 * us_per_kiloflop;
+      const Clock::time_point end = Clock::now() + std::chrono::nanoseconds(std::llround(us * 1e3));
+      while (Clock::now() < end) cpu_relax();
+      return Status();
+    });
+  }
+  std::atomic<int> launches = 0;
+};
+
+class CalibrationTest : public ::testing::Test {
+ protected:
+  CalibrationTest()
+      : dir_((std::filesystem::path(::testing::TempDir()) /
+              ("tandem_calibration_" +
+               std::string(::testing::UnitTest::GetInstance()->current_test_info()->name())))
+                 .string()) {
+    std::filesystem::remove_all(dir_);
+    TensorId x = graph_.add_input("x", DataType::kFloat32, {64, 64});
+    for (int i = 0; i < 4; ++i) {
+      const TensorId w = graph_.add_constant("", HostTensor(DataType::kFloat32, {64, 64}));
+      x = graph_.add("linear" + std::to_string(i), LinearAttributes{}, {x, w}).value();
+    }
+    graph_.mark_output(x);
+    slow_ = std::make_unique<TimedLane>("slow", graph_, 8);
+    fast_ = std::make_unique<TimedLane>("fast", graph_, 4);
+    crew_ = LaneCrew::create({slow_.get(), fast_.get()}).value();
+    for (const Tensor& tensor : graph_.tensors()) {
+      memory_.emplace_back(span_of(tensor.dims, tensor.layout));
+      bindings_.views.push_back(view_of(tensor, memory_.back().data()));
+    }
+  }
+  ~CalibrationTest() override { std::filesystem::remove_all(dir_); }
+
+  std::unique_ptr<Calibration> calibrate(double seconds = 10) {
+    slow_->launches = fast_->launches = 0;
+    CalibrationOptions options;
+    options.seconds = seconds;
+    options.dir = dir_;
+    options.fingerprint = fingerprint_;
+    options.mechanism = "svm";
+    CalibrationSources sources;
+    sources.memory = [this]() -> StatusOr<const TensorBindings*> { return &bindings_; };
+    sources.crossing = [this](int from, int to) -> StatusOr<double> {
+      ++crossings_measured_;
+      return 1.0 + from * 10 + to;
+    };
+    auto made = Calibration::create(graph_, *crew_, options, sources);
+    if (!made.ok()) {
+      ADD_FAILURE() << made.status().message();
+      return nullptr;
+    }
+    return std::move(made).value();
+  }
+  bool launched_anything() const { return slow_->launches + fast_->launches > 0; }
+  std::string cache_file() const {
+    return CalibrationCache(dir_, fingerprint_).path();
+  }
+
+  std::string dir_;
+  std::string fingerprint_ = "machine A";
+  Graph graph_;
+  std::unique_ptr<TimedLane> slow_;
+  std::unique_ptr<TimedLane> fast_;
+  std::shared_ptr<LaneCrew> crew_;
+  std::vector<std::vector<float>> memory_;
+  TensorBindings bindings_;
+  int crossings_measured_ = 0;
+};
+
+// Fake lanes also need time to compute, so that times are at least what they sleep.
+TEST_F(CalibrationTest, TimesGrowWithSlicesAndTellLanesApart) {
+  const auto cost = calibrate();
+  ASSERT_TRUE(cost);
+  EXPECT_EQ(cost->missing(), 0);
+  // Four equal operators are measured once: whole, and three cuts along two axes, on each lane.
+  EXPECT_EQ(cost->measured(), 2 * 7);
+  for (OperatorId op = 0; op < 4; ++op) {
+    EXPECT_GE(cost->slice_us(0, {.op = op}), 4000);
+    EXPECT_GE(cost->slice_us(1, {.op = op}), 2000);
+    EXPECT_LT(cost->slice_us(1, {.op = op}), cost->slice_us(0, {.op = op}));
+    EXPECT_EQ(cost->slice_us(0, {.op = op}), cost->slice_us(0, {.op = 0}));
+    const PartitionAxis axis = partition_axes(graph_, op)[0];
+    double before = 0;
+    for (int64_t end = axis.granularity; end < 64; end += axis.granularity) {
+      const double us = cost->slice_us(0, {op, axis.axis, 0, end});
+      EXPECT_GT(us, before);
+      before = us;
+    }
+    EXPECT_LT(before, cost->slice_us(0, {.op = op}) * 1.2);
+    const double half = cost->slice_us(0, {op, axis.axis, 0, 32});
+    EXPECT_GE(half, 2000);
+  }
+  EXPECT_EQ(cost->crossing_us(0, 1), 2);
+  EXPECT_EQ(cost->crossing_us(1, 0), 11);
+}
+
+TEST_F(CalibrationTest, WithACacheNothingIsMeasuredAndAnswersAreTheSame) {
+  const auto first = calibrate();
+  ASSERT_TRUE(first && launched_anything());
+  const int crossings = crossings_measured_;
+  const auto second = calibrate();
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(launched_anything());
+  EXPECT_EQ(crossings_measured_, crossings);
+  EXPECT_EQ(second->measured(), 0);
+  for (int lane = 0; lane < 2; ++lane) {
+    for (int64_t end = 1; end <= 64; ++end) {
+      const Slice slice{0, 0, 0, end};
+      EXPECT_EQ(first->slice_us(lane, slice), second->slice_us(lane, slice));
+    }
+  }
+}
+
+TEST_F(CalibrationTest, AnotherPlatformMeasuresAfresh) {
+  ASSERT_TRUE(calibrate());
+  fingerprint_ = "machine B";
+  ASSERT_TRUE(calibrate());
+  EXPECT_TRUE(launched_anything());
+  fingerprint_ = "machine A";
+  ASSERT_TRUE(calibrate());
+  EXPECT_FALSE(launched_anything());
+}
+
+TEST_F(CalibrationTest, WithoutTimeEverythingIsEstimated) {
+  const auto cost = calibrate(0);
+  ASSERT_TRUE(cost);
+  EXPECT_FALSE(launched_anything());
+  EXPECT_GT(cost->missing(), 0);
+  EXPECT_GT(cost->slice_us(0, {.op = 0}), 0);
+  EXPECT_LT(cost->slice_us(0, {0, 0, 0, 16}), cost->slice_us(0, {0, 0, 0, 48}));
+}
+
+TEST_F(CalibrationTest, ACorruptCacheIsReplaced) {
+  ASSERT_TRUE(calibrate());
+  for (const char* text :
+       {"", "{", "[]", R"({"version": 2})",
+        R"({"version":2,"fingerprint":"machine A","crossings":{},"enqueueing":{},
+            "slices":{"s":{"slow":{"whole":-1}}}})",
+        R"({"version":2,"fingerprint":"machine A","crossings":{},"enqueueing":{},
+            "slices":{"s":{"slow":{"1:x":1}}}})"}) {
+    std::ofstream(cache_file()) << text;
+    EXPECT_EQ(CalibrationCache(dir_, fingerprint_).load(), CalibrationData()) << text;
+  }
+  ASSERT_TRUE(calibrate());
+  EXPECT_TRUE(launched_anything());
+  ASSERT_TRUE(calibrate());
+  EXPECT_FALSE(launched_anything());
+}
+
+TEST_F(CalibrationTest, AFolderThatCannotBeWrittenOnlyCostsTime) {
+  // Not by permissions: root may write anywhere.
+  std::ofstream(dir_) << "a file where a folder should be";
+  const auto cost = calibrate();
+  ASSERT_TRUE(cost);
+  EXPECT_EQ(cost->missing(), 0);
+}
+
+TEST(CalibrationCache, AddsToWhatOthersSaved) {
+  const std::string dir =
+      (std::filesystem::path(::testing::TempDir()) / "tandem_calibration_merge").string();
+  std::filesystem::remove_all(dir);
+  const CalibrationCache cache(dir, "x");
+  CalibrationData one;
+  one.slices["a"]["cpu"][{}] = 1;
+  one.crossings["svm cpu>gpu"] = 2;
+  CalibrationData two;
+  two.slices["a"]["cpu"][{1, 16}] = 3;
+  two.slices["b"]["gpu"][{}] = 4;
+  two.enqueueing["gpu"] = 5;
+  cache.save(one);
+  cache.save(two);
+  const CalibrationData all = cache.load();
+  EXPECT_EQ(all.slices.at("a").at("cpu").at({}), 1);
+  EXPECT_EQ(all.slices.at("a").at("cpu").at({1, 16}), 3);
+  EXPECT_EQ(all.slices.at("b").at("gpu").at({}), 4);
+  EXPECT_EQ(all.crossings.at("svm cpu>gpu"), 2);
+  EXPECT_EQ(all.enqueueing.at("gpu"), 5);
+  std::filesystem::remove_all(dir);
+}
+
+TEST(CalibrationCache, NoneKeepsNothing) {
+  const CalibrationCache cache("none", "x");
+  CalibrationData data;
+  data.crossings["svm cpu>gpu"] = 2;
+  cache.save(data);
+  EXPECT_EQ(cache.load(), CalibrationData());
+}
+
+TEST(Signature, TellsApartWhatTakesDifferentTimes) {
+  Graph graph;
+  const TensorId x = graph.add_input("x", DataType::kFloat32, {4, 64});
+  const TensorId y = graph.add_input("y", DataType::kFloat32, {8, 64});
+  UnaryAttributes relu;
+  relu.function.function = Function::kRelu;
+  graph.add("a", relu, {x}).value();
+  graph.add("b", relu, {x}).value();
+  graph.add("c", relu, {y}).value();
+  graph.add("d", UnaryAttributes{}, {x}).value();
+  const Placement placement = analyse(graph);
+  const auto of = [&](OperatorId op) { return signature(graph, placement, op); };
+  EXPECT_EQ(of(0), of(1));
+  EXPECT_NE(of(0), of(2));
+  EXPECT_NE(of(0), of(3));
+}
+
+// A queue is timed by its signals, or where it has none, by waiting for it.
+TEST(CalibrationOnQueues, BothWays) {
+  for (const SharedMemoryKind memory :
+       {SharedMemoryKind::kFineAtomics, SharedMemoryKind::kFine}) {
+    Graph graph;
+    const TensorId x = graph.add_input("x", DataType::kFloat32, {4, 64});
+    graph.mark_output(graph.add("a", UnaryAttributes{}, {x}).value());
+    FakeQueueLane lane("gpu0", memory);
+    lane.device_faults.set([](const Slice&) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      return Status();
+    });
+    const auto crew = LaneCrew::create({&lane}).value();
+    std::vector<std::vector<float>> floats(2, std::vector<float>(4 * 64));
+    TensorBindings bindings;
+    for (int t = 0; t < 2; ++t) {
+      bindings.views.push_back(view_of(graph.tensor(t), floats[t].data()));
+    }
+    CalibrationOptions options;
+    options.dir = "none";
+    CalibrationSources sources;
+    sources.memory = [&]() -> StatusOr<const TensorBindings*> { return &bindings; };
+    const auto cost = Calibration::create(graph, *crew, options, sources);
+    ASSERT_TRUE(cost.ok()) << cost.status().message();
+    EXPECT_GT((*cost)->slice_us(0, {.op = 0}), 2000);
+    EXPECT_LT((*cost)->slice_us(0, {.op = 0}), 200000);
+    EXPECT_GT((*cost)->enqueue_us(0), 0);
+  }
+}
+
+}  // namespace
+}  // namespace tandem
