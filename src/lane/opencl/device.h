@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Device {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
   OpenClDeviceSummary summary;
+  size_t local_bytes = 0;       // of local memory that a group may have
   std::string language_option;  // the newest -cl-std= that the device compiles
 
   // What compiled programs and measured times depend on.

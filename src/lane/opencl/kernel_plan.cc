@@ -43,7 +43,7 @@ LoopWidth loop_width(const DeviceTraits& device, bool contiguous) {
 KernelPlan start_kernel(const char* file, const char* kernel, LoopWidth width,
                         const std::string& options) {
   KernelPlan plan;
-  plan.files = {"arguments.cl", "common.cl", "box.cl", "product.cl", file};
+  plan.files = {"arguments.cl", "common.cl", "box.cl", "product.cl", "epilogue.cl", file};
   plan.kernel = kernel;
   plan.options = fmt::format("-cl-mad-enable -DWORK_ITEMS={} -DLANES={}{}", width.work_items,
                              width.lanes, options);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,11 +18,17 @@ struct DeviceTraits {
   // with wide vectors. False: groups of many work-items, as GPUs want them.
   bool single_item_groups = true;
   int compute_units = 1;
+  size_t local_bytes = size_t{1} << 20;  // of local memory that a group may have
+  // For tests and measurements: patches of this many pixels each way wherever possible, 0 for no
+  // Winograd at all. Not set: by the rule of winograd.h.
+  std::optional<int> winograd_outputs;
 };
 
 // Data that the lane makes once per operator, the same for all of its slices (packing.h).
 enum class PackedKind : uint8_t {
   kWeights,
+  kWinograd2,  // weights transformed for patches of 2x2, and of 4x4 pixels
+  kWinograd4,
   kBias,
   kScale,
   kResizeLines,

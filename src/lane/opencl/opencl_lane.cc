@@ -165,6 +165,7 @@ Status LaneImpl::start(const OpenClLaneOptions& options) {
   info_.asynchronous = true;
   traits_.single_item_groups = summary.is_host_cpu;
   traits_.compute_units = summary.compute_units;
+  traits_.local_bytes = device_.local_bytes;
   if (summary.is_host_cpu) {
     info_.cores = options.cores.empty() ? allowed_cores() : options.cores;
     info_.max_threads = std::min<int>(summary.compute_units, static_cast<int>(info_.cores.size()));

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "graph/resize.h"
+#include "lane/opencl/winograd.h"
 
 namespace tandem::opencl {
 namespace {
@@ -60,6 +61,29 @@ std::vector<float> pack_panels(const Graph& graph, const Operator& op) {
                   output % kLineFloats;
       for (int64_t channel = 0; channel < layout.group_channels; ++channel) {
         to[channel * kLineFloats] = weight(output, channel, tap);
+      }
+    }
+  }
+  return packed;
+}
+
+// As panels, with the points of transformed filters in the place of taps.
+std::vector<float> pack_winograd(const Graph& graph, const Operator& op, WinogradVariant variant) {
+  const PanelLayout layout = panel_layout(graph, op);
+  const float* weights = constant_input(graph, op, 1);
+  const int64_t point_floats = layout.group_channels * kLineFloats;
+  std::vector<float> packed(
+      static_cast<size_t>((layout.panels() + kSlackPanels) * variant.points() * point_floats));
+  std::vector<double> points(static_cast<size_t>(variant.points()));
+  for (int64_t output = 0; output < layout.outputs; ++output) {
+    float* panel = packed.data() + output / kLineFloats * variant.points() * point_floats;
+    for (int64_t channel = 0; channel < layout.group_channels; ++channel) {
+      transform_filter(variant, weights + (output * layout.group_channels + channel) * layout.taps,
+                       points.data());
+      float* to = panel + channel * kLineFloats + output % kLineFloats;
+      for (const double point : points) {
+        *to = static_cast<float>(point);
+        to += point_floats;
       }
     }
   }
@@ -176,6 +200,10 @@ std::vector<std::byte> pack(const Graph& graph, const Operator& op, PackedKind k
   switch (kind) {
     case PackedKind::kWeights:
       return to_bytes(is_depthwise(graph, op) ? pack_depthwise(graph, op) : pack_panels(graph, op));
+    case PackedKind::kWinograd2:
+      return to_bytes(pack_winograd(graph, op, {2}));
+    case PackedKind::kWinograd4:
+      return to_bytes(pack_winograd(graph, op, {4}));
     case PackedKind::kBias:
       // Kernels take a pointer in any case.
       return to_bytes(has_bias(op) ? pack_vector(graph, op, 2)

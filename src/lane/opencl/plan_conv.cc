@@ -7,35 +7,11 @@
 #include "lane/opencl/box.h"
 #include "lane/opencl/packing.h"
 #include "lane/opencl/plan_internal.h"
+#include "lane/opencl/tile_problem.h"
 #include "lane/opencl/tile_shape.h"
 
 namespace tandem::opencl {
 namespace {
-
-// The parts of an operator that tile.cl sees, whatever its kind.
-struct TileProblem {
-  const char* name;
-  TileArguments arguments{};
-  SharedArgument input{};
-  SharedArgument residual{};
-  SharedArgument output{};
-  PanelLayout layout{};
-  bool contiguous = true;  // channels of all tensors lie one apart
-  bool pointwise = false;
-  bool transposed = false;
-};
-
-// True where vectors of 16 floats may be read from any pixel up to a multiple of 16 channels: they
-// end within the pixel's own padding.
-bool vectors_stay_inside(const TileProblem& problem, int64_t channels) {
-  const TileArguments& p = problem.arguments;
-  const bool lines = reinterpret_cast<uintptr_t>(problem.input.data) % 64 == 0 &&
-                     p.in_image % kLineFloats == 0 && p.in_line % kLineFloats == 0 &&
-                     p.in_pixel % kLineFloats == 0;
-  const bool groups =
-      problem.layout.groups == 1 || problem.layout.group_channels % kLineFloats == 0;
-  return lines && groups && round_up(channels, kLineFloats) <= p.in_pixel;
-}
 
 SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTraits& device) {
   TileArguments& p = problem.arguments;
@@ -45,6 +21,7 @@ SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTrait
   p.group_outputs = static_cast<int>(layout.group_outputs);
   p.last_group = static_cast<int>(layout.last_group());
   p.exact_input = !vectors_stay_inside(problem, in_channels);
+  if (const std::optional<SlicePlan> plan = plan_winograd(problem, device)) return *plan;
   const int64_t panels = divide_up(p.channels, kPanel);
   const int64_t depth = layout.taps * p.span;
   // Panels that need the same input channels, from where the slice starts.
@@ -275,6 +252,16 @@ StatusOr<SlicePlan> plan_linear(const PlanContext& context, const LinearAttribut
 }
 
 }  // namespace
+
+bool vectors_stay_inside(const TileProblem& problem, int64_t channels) {
+  const TileArguments& p = problem.arguments;
+  const bool lines = reinterpret_cast<uintptr_t>(problem.input.data) % 64 == 0 &&
+                     p.in_image % kLineFloats == 0 && p.in_line % kLineFloats == 0 &&
+                     p.in_pixel % kLineFloats == 0;
+  const bool groups =
+      problem.layout.groups == 1 || problem.layout.group_channels % kLineFloats == 0;
+  return lines && groups && round_up(channels, kLineFloats) <= p.in_pixel;
+}
 
 StatusOr<SlicePlan> plan_conv(const PlanContext& context) {
   if (context.op.kind() == OperatorKind::kLinear) {

@@ -19,6 +19,18 @@ constexpr std::array<TileShape, 8> kShapes = {{
     {1, 4, 1024, 0.4},
 }};
 
+// Many products over few rows each: padding weighs more, and the sums of all points should stay in
+// the first-level cache.
+constexpr std::array<TileShape, 7> kWinogradShapes = {{
+    {10, 2, 512, 1.0},
+    {8, 2, 512, 0.98},
+    {14, 2, 512, 0.95},
+    {8, 3, 512, 0.92},
+    {16, 1, 512, 0.9},
+    {4, 4, 512, 0.85},
+    {2, 4, 512, 0.6},
+}};
+
 // With more, the staged rows of a group no longer fit the second-level cache beside the weights.
 constexpr int64_t kTilesPerGroup = 4;
 constexpr int64_t kPanelsPerGroup = 16;
@@ -27,23 +39,40 @@ constexpr int64_t kGroupsPerUnit = 4;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-}  // namespace
-
-TileShape choose_tile(int64_t rows, int64_t panels, int64_t same_input) {
-  const TileShape* best = nullptr;
+template <size_t count, typename Predicate>
+std::optional<TileShape> cheapest(const std::array<TileShape, count>& shapes, int64_t rows,
+                                  int64_t panels, Predicate allowed) {
+  std::optional<TileShape> best;
   double best_cost = 0;
-  for (const TileShape& shape : kShapes) {
-    // Tiles must not straddle panels with different inputs.
-    if (same_input < panels && same_input % shape.panels != 0) continue;
-    const double cost = static_cast<double>(divide_up(rows, shape.rows) * shape.rows *
-                                            divide_up(panels, shape.panels) * shape.panels) /
-                        shape.rate;
+  for (const TileShape& shape : shapes) {
+    if (!allowed(shape)) continue;
+    const double cost = tile_cost(shape, rows, panels);
     if (!best || cost < best_cost) {
-      best = &shape;
+      best = shape;
       best_cost = cost;
     }
   }
-  return *best;
+  return best;
+}
+
+}  // namespace
+
+double tile_cost(const TileShape& shape, int64_t rows, int64_t panels) {
+  return static_cast<double>(divide_up(rows, shape.rows) * shape.rows *
+                             divide_up(panels, shape.panels) * shape.panels) /
+         shape.rate;
+}
+
+TileShape choose_tile(int64_t rows, int64_t panels, int64_t same_input) {
+  // Tiles must not straddle panels with different inputs.
+  return *cheapest(kShapes, rows, panels, [&](const TileShape& shape) {
+    return same_input >= panels || same_input % shape.panels == 0;
+  });
+}
+
+std::optional<TileShape> choose_winograd_tile(int64_t rows, int64_t panels, int64_t most_rows) {
+  return cheapest(kWinogradShapes, rows, panels,
+                  [most_rows](const TileShape& shape) { return shape.rows <= most_rows; });
 }
 
 TileCut cut_tiles(const TileShape& shape, int64_t rows, int64_t panels, int64_t same_input,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace tandem::opencl {
 
@@ -23,8 +24,14 @@ struct TileShape {
   }
 };
 
+// Panels times rows, with the padding to whole tiles, as if all shapes were equally fast.
+double tile_cost(const TileShape& shape, int64_t rows, int64_t panels);
+
 // For single-item groups. `same_input`: how many neighbouring panels need the same input channels.
 TileShape choose_tile(int64_t rows, int64_t panels, int64_t same_input);
+// For the products of a Winograd convolution, whose rows are patches; a shape of at most
+// `most_rows` rows, none if that is less than two.
+std::optional<TileShape> choose_winograd_tile(int64_t rows, int64_t panels, int64_t most_rows);
 
 // How many tiles of rows and how many panels one work-group takes: several, as weights are then
 // read once for all of them; but not so many that compute units go without.

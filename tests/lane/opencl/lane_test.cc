@@ -148,8 +148,8 @@ TEST_F(OpenClLaneTest, ReportsImplementationsWithoutPacking) {
   Graph graph;
   const TensorId x =
       graph.add_input("x", DataType::kFloat32, {1, 64, 14, 14}, {Order::kChannelsLast, true});
-  const TensorId w = graph.add_constant("w", HostTensor(DataType::kFloat32, {96, 64, 3, 3}));
-  const auto y = graph.add("conv", ConvAttributes{.kernel = {3, 3}, .pads = {1, 1, 1, 1}}, {x, w},
+  const TensorId w = graph.add_constant("w", HostTensor(DataType::kFloat32, {96, 64, 5, 5}));
+  const auto y = graph.add("conv", ConvAttributes{.kernel = {5, 5}, .pads = {2, 2, 2, 2}}, {x, w},
                            {}, {Order::kChannelsLast, true});
   ASSERT_TRUE(y.ok()) << y.status().to_string();
   Memory memory(lane_, graph);
@@ -162,8 +162,8 @@ TEST_F(OpenClLaneTest, ReportsImplementationsWithoutPacking) {
   ASSERT_TRUE(task.ok());
   EXPECT_EQ((*task)->info().name, info->name);
   EXPECT_EQ((*task)->info().work_groups, info->work_groups);
-  EXPECT_GT((*program)->bytes(), 96u * 64 * 9 * sizeof(float));
-  EXPECT_GE(info->computed_flops, 2.0 * 64 * 196 * 64 * 9);
+  EXPECT_GT((*program)->bytes(), 96u * 64 * 25 * sizeof(float));
+  EXPECT_GE(info->computed_flops, 2.0 * 64 * 196 * 64 * 25);
   if (lane_->traits().single_item_groups) {
     EXPECT_EQ(info->name, "cl_conv_14x32");
     EXPECT_EQ(info->local_size[0], 1);

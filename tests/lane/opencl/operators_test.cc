@@ -17,6 +17,9 @@ constexpr Layout kImages{Order::kChannelsLast, true};
 constexpr Layout kRows{Order::kRowMajor, true};
 constexpr Layout kDense{Order::kRowMajor, false};
 
+// How much more than a direct sum a Winograd convolution may round (winograd.h).
+constexpr double kWinogradTolerance = 4;
+
 HostTensor random_tensor(const Dims& dims, uint32_t seed, float low = -1, float high = 1) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<float> uniform(low, high);
@@ -181,6 +184,28 @@ std::vector<Case> conv_cases() {
   cases.push_back(conv_case({.n = 1, .c = 600, .h = 4, .w = 5, .m = 300}));
   cases.push_back(conv_case(
       {.n = 1, .c = 1300, .h = 1, .w = 1, .m = 50, .kernel = {1, 1}, .pads = {0, 0, 0, 0}}));
+  // 3x3 with stride one: patches cut at all sides, several images, pads of all kinds.
+  for (const int64_t extent : {1, 2, 3, 4, 5, 8, 11, 17}) {
+    cases.push_back(conv_case({.n = 1, .c = 24, .h = extent, .w = extent + 2, .m = 40}));
+  }
+  cases.push_back(conv_case({.n = 1,
+                             .c = 32,
+                             .h = 12,
+                             .w = 9,
+                             .m = 70,
+                             .pads = {0, 2, 2, 0},
+                             .residual = true,
+                             .activation = {Function::kRelu}}));
+  cases.push_back(conv_case({.n = 3,
+                             .c = 16,
+                             .h = 9,
+                             .w = 7,
+                             .m = 33,
+                             .pads = {0, 0, 0, 0},
+                             .bias = false,
+                             .residual = true,
+                             .activation = {Function::kSilu}}));
+  cases.push_back(conv_case({.n = 1, .c = 64, .h = 30, .w = 31, .m = 64, .pads = {2, 2, 2, 2}}));
   // 1x1, with stride, and with padding.
   cases.push_back(conv_case({.n = 2,
                              .c = 33,
@@ -443,7 +468,7 @@ std::vector<std::vector<Slice>> partitions(const Graph& graph) {
   return result;
 }
 
-void check_case(const Case& c, LaneImpl* lane) {
+void check_case(const Case& c, LaneImpl* lane, double tolerance) {
   const Graph& graph = c.graph;
   ASSERT_EQ(graph.operators().size(), 1u) << c.name;
   const std::vector<ReferenceTensor> expected = reference(graph, c.inputs);
@@ -472,7 +497,7 @@ void check_case(const Case& c, LaneImpl* lane) {
     for (int64_t i = 0; i < got.size() && failures < 3; ++i) {
       const double value = got.data<float>()[i];
       const double right = want.values[static_cast<size_t>(i)];
-      if (!(std::abs(value - right) <= c.tolerance * (1 + std::abs(right)))) {
+      if (!(std::abs(value - right) <= tolerance * (1 + std::abs(right)))) {
         ++failures;
         ADD_FAILURE() << c.name << " " << to_string(graph, slices.front()) << " ... ("
                       << slices.size() << " slices), " << tasks[0]->info().name << ": element " << i
@@ -483,22 +508,133 @@ void check_case(const Case& c, LaneImpl* lane) {
   }
 }
 
+// The lane with other traits, for as long as this lives.
+class TraitsScope {
+ public:
+  TraitsScope(LaneImpl* lane, const DeviceTraits& traits) : lane_(lane), own_(lane->traits()) {
+    lane->set_traits(traits);
+  }
+  ~TraitsScope() { lane_->set_traits(own_); }
+  TraitsScope(const TraitsScope&) = delete;
+  TraitsScope& operator=(const TraitsScope&) = delete;
+
+ private:
+  LaneImpl* lane_;
+  DeviceTraits own_;
+};
+
+DeviceTraits traits_with(bool single_item_groups, int compute_units,
+                         std::optional<int> winograd_outputs = {}) {
+  DeviceTraits traits;
+  traits.single_item_groups = single_item_groups;
+  traits.compute_units = compute_units;
+  traits.winograd_outputs = winograd_outputs;
+  return traits;
+}
+
 void check_all(const std::vector<Case>& cases) {
   LaneImpl* lane = test_lane();
   ASSERT_NE(lane, nullptr);
-  const DeviceTraits own = lane->traits();
   for (const DeviceTraits& traits :
-       {DeviceTraits{true, 1}, DeviceTraits{true, 8}, DeviceTraits{false, 16}}) {
-    lane->set_traits(traits);
+       {traits_with(true, 1, 0), traits_with(true, 8), traits_with(false, 16)}) {
+    const TraitsScope scope(lane, traits);
     for (const Case& c : cases) {
       SCOPED_TRACE(traits.single_item_groups ? "single-item groups" : "many-item groups");
-      check_case(c, lane);
+      const bool winograd = traits.single_item_groups && !traits.winograd_outputs;
+      check_case(c, lane, c.tolerance * (winograd ? kWinogradTolerance : 1));
     }
   }
-  lane->set_traits(own);
 }
 
 TEST(OpenClOperators, Convolutions) { check_all(conv_cases()); }
+TEST(OpenClOperators, WinogradConvolutions) {
+  LaneImpl* lane = test_lane();
+  ASSERT_NE(lane, nullptr);
+  for (const DeviceTraits& traits :
+       {traits_with(true, 1, 2), traits_with(true, 1, 4), traits_with(true, 8, 4)}) {
+    const TraitsScope scope(lane, traits);
+    for (const Case& c : conv_cases()) {
+      const auto& conv = c.graph.op(0).as<ConvAttributes>();
+      if (conv.kernel != Size2{3, 3} || conv.groups > 1) continue;
+      check_case(c, lane, c.tolerance * kWinogradTolerance);
+    }
+  }
+}
+
+// The table of winograd.h.
+TEST(OpenClOperators, WinogradError) {
+  LaneImpl* lane = test_lane();
+  ASSERT_NE(lane, nullptr);
+  struct Bound {
+    int outputs;
+    double max, rms;  // relative to the root mean square of the outputs, for 64 channels
+  };
+  for (const int64_t channels : {64, 128, 256, 512}) {
+    const Case c = conv_case({.n = 1, .c = channels, .h = 14, .w = 14, .m = 64, .bias = false});
+    const std::vector<double> want =
+        reference(c.graph, c.inputs)[static_cast<size_t>(c.graph.op(0).output)].values;
+    double square = 0;
+    for (const double value : want) square += value * value;
+    const double scale = std::sqrt(square / static_cast<double>(want.size()));
+    // Rounding errors of a sum grow with the root of its length.
+    const double growth = std::sqrt(static_cast<double>(channels) / 64);
+    for (const Bound& bound : {Bound{0, 4e-6, 6e-7}, Bound{2, 4e-6, 4e-7}, Bound{4, 7e-6, 1e-6}}) {
+      const TraitsScope scope(lane, traits_with(true, 1, bound.outputs));
+      Memory memory(lane, c.graph);
+      copy_to_view(c.inputs[0], memory.bindings[c.graph.inputs()[0]]);
+      auto program = lane->load(c.graph, memory.bindings);
+      ASSERT_TRUE(program.ok()) << program.status().to_string();
+      auto task = (*program)->bind({0, kNone, 0, 0}, 0);
+      ASSERT_TRUE(task.ok()) << task.status().to_string();
+      EXPECT_EQ((*task)->info().name.find("cl_winograd") == 0, bound.outputs > 0);
+      ASSERT_TRUE((*task)->launch().ok());
+      ASSERT_TRUE(lane->drain(Clock::now() + std::chrono::seconds(60)).ok());
+      HostTensor got;
+      copy_from_view(memory.bindings[c.graph.op(0).output], got);
+      double most = 0;
+      double sum = 0;
+      for (size_t i = 0; i < want.size(); ++i) {
+        const double error = std::abs(got.data<float>()[i] - want[i]) / scale;
+        most = std::max(most, error);
+        sum += error * error;
+      }
+      const double rms = std::sqrt(sum / static_cast<double>(want.size()));
+      const std::string name = fmt::format("{}_channels_{}", (*task)->info().name, channels);
+      RecordProperty(name, fmt::format("max {:.1e} rms {:.1e}", most, rms));
+      EXPECT_LT(most, bound.max * growth) << name;
+      EXPECT_LT(rms, bound.rms * growth) << name;
+    }
+  }
+}
+
+// What the rule chooses for layers of well-known networks, and what is reported of it.
+TEST(OpenClOperators, WinogradChoice) {
+  LaneImpl* lane = test_lane();
+  ASSERT_NE(lane, nullptr);
+  const TraitsScope scope(lane, traits_with(true, 1));
+  const auto info = [lane](const ConvShape& shape, const Slice& slice) {
+    const Case c = conv_case(shape);
+    Memory memory(lane, c.graph);
+    auto program = lane->load(c.graph, memory.bindings);
+    EXPECT_TRUE(program.ok()) << program.status().to_string();
+    auto chosen = (*program)->implementation(slice, 0);
+    EXPECT_TRUE(chosen.ok()) << chosen.status().to_string();
+    return std::move(chosen).value();
+  };
+  const Slice whole{0, kNone, 0, 0};
+  const ImplementationInfo large = info({.n = 1, .c = 64, .h = 56, .w = 56, .m = 64}, whole);
+  EXPECT_EQ(large.name, "cl_winograd_4x4_10x32");
+  EXPECT_EQ(large.dispatches, 1);
+  EXPECT_GE(large.work_groups, 2);
+  EXPECT_DOUBLE_EQ(large.computed_flops, 2.0 * 36 * 200 * 64 * 64);  // 14 x 14 patches
+  EXPECT_EQ(info({.n = 1, .c = 512, .h = 7, .w = 7, .m = 512}, whole).name.find("cl_winograd_2x2"),
+            0u);
+  EXPECT_EQ(info({.n = 1, .c = 3, .h = 56, .w = 56, .m = 64}, whole).name.find("cl_conv_"), 0u);
+  // A slice of rows is a smaller image.
+  EXPECT_EQ(info({.n = 1, .c = 64, .h = 56, .w = 56, .m = 64}, {0, 2, 8, 28}).computed_flops,
+            2.0 * 36 * 70 * 64 * 64);
+}
+
 TEST(OpenClOperators, Matrices) { check_all(matrix_cases()); }
 TEST(OpenClOperators, Others) { check_all(other_cases()); }
 

@@ -100,23 +100,17 @@ void stage_row(__global const float* image, __local float* to, int y, int x, int
 }
 #endif
 
-// The functions that are but bounds are applied as such, without a look at which one it is.
-float lower_bound(struct TileArguments p) {
-  return p.function == RELU ? 0.0f : p.function == CLIP ? p.alpha : -INFINITY;
-}
-float upper_bound(struct TileArguments p) { return p.function == CLIP ? p.beta : INFINITY; }
-
 // What follows the sums, from `channel` of the box on. Loops over the saved sums rather than the
 // registers: unrolled, every function would be there for every accumulator.
 void store_tile(__local const float16* sums, int rows, int panels, int channel,
                 __local const long2* offsets, __global const float* bias,
                 __global const float* residual, __global float* output, struct TileArguments p) {
-  const bool bounds = p.function == IDENTITY || p.function == RELU || p.function == CLIP;
+  const bool bounds = is_bounds(p);
   const float16 low = (float16)lower_bound(p);
   const float16 high = (float16)upper_bound(p);
   for (int i = 0; i < panels; ++i, channel += PANEL, sums += TILE_ROWS) {
     const int count = min(PANEL, p.channels - channel);
-    const float16 shift = p.has_bias ? vload16(p.first_panel + channel / PANEL, bias) : 0.0f;
+    const float16 shift = load_bias(bias, channel, p);
     if (bounds && count == PANEL) {
       for (int m = 0; m < rows; ++m) {
         float16 v = sums[m] + shift;
