@@ -139,8 +139,9 @@ TensorId GraphEditor::copy_constant(TensorId id, Layout layout) {
 }
 
 StatusOr<TensorId> GraphEditor::add(std::string name, Attributes attributes,
-                                    std::vector<TensorId> inputs, Dims dims, Layout layout) {
+                                    std::vector<TensorId> inputs, const Dims& dims, Layout layout) {
   std::vector<const Tensor*> tensors;
+  tensors.reserve(inputs.size());
   for (TensorId input : inputs) tensors.push_back(&tensors_[input]);
   TANDEM_ASSIGN_OR_RETURN(const Shape shape, output_shape(attributes, tensors, dims));
   const OperatorId id = end();

@@ -40,7 +40,7 @@ class GraphEditor {
   TensorId copy_constant(TensorId id, Layout layout);
   // Names of operators are made unique by finish(). `dims` as for Graph::add().
   StatusOr<TensorId> add(std::string name, Attributes attributes, std::vector<TensorId> inputs,
-                         Dims dims = {}, Layout layout = {});
+                         const Dims& dims = {}, Layout layout = {});
   // The operator computes its output in another way. All inputs must be older than it, or made by
   // add().
   void replace(OperatorId id, std::string name, Attributes attributes,

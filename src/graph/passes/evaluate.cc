@@ -115,6 +115,7 @@ HostTensor run_reference(const Attributes& attributes, const std::vector<const T
   HostTensor y(output.type, output.dims);
   if (!graph.add("", attributes, ids, output.dims).ok()) return y;  // excluded by the contract
   std::vector<const ReferenceTensor*> pointers;
+  pointers.reserve(values.size());
   for (const ReferenceTensor& value : values) pointers.push_back(&value);
   const ReferenceTensor result = reference(graph, 0, pointers);
   std::transform(result.values.begin(), result.values.end(), y.data<float>(),

@@ -31,6 +31,7 @@ StatusOr<HostTensor> evaluate_constants(const Attributes& attributes,
                                         const std::vector<Value>& inputs, const Dims& dims) {
   if (is_integer_arithmetic(attributes, inputs)) {
     std::vector<const HostTensor*> tensors;
+    tensors.reserve(inputs.size());
     for (const Value& input : inputs) tensors.push_back(input.constant.get());
     return integer_arithmetic(attributes, tensors);
   }
@@ -39,6 +40,8 @@ StatusOr<HostTensor> evaluate_constants(const Attributes& attributes,
   TANDEM_RETURN_IF_ERROR(expect_elements(inputs));
   std::vector<Tensor> tensors;
   std::vector<const Tensor*> pointers;
+  tensors.reserve(inputs.size());
+  pointers.reserve(inputs.size());
   for (const Value& input : inputs) {
     Tensor tensor;
     tensor.name = input.name;
@@ -61,7 +64,7 @@ Assembler::Assembler(std::string graph_name, std::unordered_set<std::string> res
   graph_.name = std::move(graph_name);
 }
 
-std::string Assembler::unique(std::string name, std::unordered_set<std::string>& taken) {
+std::string Assembler::unique(const std::string& name, std::unordered_set<std::string>& taken) {
   std::string candidate = name;
   for (int i = 2; !taken.insert(candidate).second; ++i) candidate = name + "#" + std::to_string(i);
   return candidate;
@@ -94,7 +97,7 @@ Value Assembler::add_input(const std::string& name, DataType type, Dims dims) {
 }
 
 StatusOr<Value> Assembler::add(const std::string& name, Attributes attributes,
-                               const std::vector<Value>& inputs, Dims dims) {
+                               const std::vector<Value>& inputs, const Dims& dims) {
   TANDEM_RETURN_IF_ERROR(check_dims(dims));
   if (std::all_of(inputs.begin(), inputs.end(), [](const Value& v) { return v.constant; })) {
     TANDEM_ASSIGN_OR_RETURN(HostTensor tensor, evaluate_constants(attributes, inputs, dims));
@@ -106,6 +109,8 @@ StatusOr<Value> Assembler::add(const std::string& name, Attributes attributes,
   }
   std::vector<const Tensor*> tensors;
   std::vector<TensorId> ids;
+  tensors.reserve(inputs.size());
+  ids.reserve(inputs.size());
   for (const Value& input : inputs) ids.push_back(tensor_of(input));
   for (TensorId id : ids) tensors.push_back(&graph_.tensor(id));
   // Ahead of Graph::add(), which would put its own words before the error.

@@ -35,7 +35,7 @@ class Assembler {
   Value add_input(const std::string& name, DataType type, Dims dims);
   // `name` is made unique here, too.
   StatusOr<Value> add(const std::string& name, Attributes attributes,
-                      const std::vector<Value>& inputs, Dims dims = {});
+                      const std::vector<Value>& inputs, const Dims& dims = {});
   // `value` is the model's value `name`. Its tensor takes that name, unless it has one already.
   Value name_value(const std::string& name, Value value);
   // `name` is the one that the caller knows the output by: its tensor is renamed, or copied where
@@ -45,7 +45,7 @@ class Assembler {
   Graph take() && { return std::move(graph_); }
 
  private:
-  std::string unique(std::string name, std::unordered_set<std::string>& taken);
+  std::string unique(const std::string& name, std::unordered_set<std::string>& taken);
   TensorId tensor_of(const Value& value);
 
   Graph graph_;

@@ -23,10 +23,10 @@ Status check_range(std::string_view attribute, int64_t value, int64_t least) {
   return invalid_argument(std::string(attribute) + " is " + std::to_string(value));
 }
 
-Status read_pads(Node& node, int spatial, Pads& pads) {
+Status read_pads(Node& node, size_t spatial, Pads& pads) {
   const auto values = node.integers("pads");
   if (!values) return {};
-  if (values->size() != static_cast<size_t>(2 * spatial)) {
+  if (values->size() != 2 * spatial) {
     return invalid_argument("pads has " + std::to_string(values->size()) + " entries, not " +
                             std::to_string(2 * spatial));
   }
@@ -89,7 +89,7 @@ StatusOr<Window> read_window(Node& node, int rank, const Dims& kernel) {
   TANDEM_ASSIGN_OR_RETURN(window.auto_pad, read_auto_pad(node));
   // Exporters write zeros beside auto_pad; it decides.
   if (window.auto_pad == Window::AutoPad::kNotSet) {
-    TANDEM_RETURN_IF_ERROR(read_pads(node, rank - 2, window.pads));
+    TANDEM_RETURN_IF_ERROR(read_pads(node, static_cast<size_t>(rank - 2), window.pads));
   }
   return window;
 }

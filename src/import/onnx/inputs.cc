@@ -88,6 +88,7 @@ Dims extents_of(const onnx::TensorShapeProto& shape, const Symbols& symbols, boo
 
 std::string flag_for(const std::string& input, const Dims& dims) {
   std::vector<std::string> extents;
+  extents.reserve(dims.size());
   for (int64_t extent : dims) extents.push_back(std::to_string(extent));
   return "--shape " + input + "=" + join(extents, ",");
 }

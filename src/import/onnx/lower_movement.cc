@@ -182,13 +182,13 @@ Status lower_transpose(Node& node) {
 
 // ---- Reshapes -------------------------------------------------------------------------------
 
-Status reshape_to(Node& node, Dims dims) {
+Status reshape_to(Node& node, const Dims& dims) {
   TANDEM_RETURN_IF_ERROR(check_dims(dims));
   const Value& x = node.value(0);
   if (element_count(dims) != element_count(x.dims)) {
     return invalid_argument(to_string(x.dims) + " cannot become " + to_string(dims));
   }
-  TANDEM_ASSIGN_OR_RETURN(Value y, node.reshape(x, std::move(dims), ""));
+  TANDEM_ASSIGN_OR_RETURN(Value y, node.reshape(x, dims, ""));
   node.set_output(0, std::move(y));
   return {};
 }
@@ -219,7 +219,7 @@ Status lower_reshape(Node& node) {
     }
     *unknown = element_count(from) / known;
   }
-  return reshape_to(node, std::move(dims));
+  return reshape_to(node, dims);
 }
 
 Status lower_flatten(Node& node) {
@@ -250,7 +250,7 @@ Status lower_squeeze(Node& node) {
     std::copy_if(x.dims.begin(), x.dims.end(), std::back_inserter(dims),
                  [](int64_t extent) { return extent != 1; });
   }
-  return reshape_to(node, std::move(dims));
+  return reshape_to(node, dims);
 }
 
 Status lower_unsqueeze(Node& node) {
@@ -261,7 +261,7 @@ Status lower_unsqueeze(Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<int> axes, node.axes(*listed, rank));
   Dims dims = x.dims;
   for (int axis : axes) dims.insert(dims.begin() + axis, 1);
-  return reshape_to(node, std::move(dims));
+  return reshape_to(node, dims);
 }
 
 // ---- Repetition and selection ---------------------------------------------------------------
@@ -297,7 +297,7 @@ StatusOr<Value> tile_axis(Node& node, const Value& x, size_t axis, int64_t repea
   Dims dims = x.dims;
   dims[axis] *= repeats;
   TANDEM_ASSIGN_OR_RETURN(const Value y, node.emit(spread, {x}, spread_dims, std::to_string(axis)));
-  return node.reshape(y, std::move(dims), "output" + std::to_string(axis));
+  return node.reshape(y, dims, "output" + std::to_string(axis));
 }
 
 Status lower_tile(Node& node) {
@@ -419,12 +419,13 @@ Status lower_pad(Node& node) {
 // ---- Blocks ---------------------------------------------------------------------------------
 
 // x viewed as `view`, its dimensions permuted, viewed as `dims`.
-Status rearrange(Node& node, const Dims& view, const std::vector<int>& permutation, Dims dims) {
+Status rearrange(Node& node, const Dims& view, const std::vector<int>& permutation,
+                 const Dims& dims) {
   TANDEM_ASSIGN_OR_RETURN(Value y, node.reshape(node.value(0), view, "view"));
   Dims permuted;
   for (int axis : permutation) permuted.push_back(view[axis]);
   TANDEM_ASSIGN_OR_RETURN(y, node.emit(permutation_copy(permutation), {y}, permuted));
-  TANDEM_ASSIGN_OR_RETURN(y, node.reshape(y, std::move(dims), "output"));
+  TANDEM_ASSIGN_OR_RETURN(y, node.reshape(y, dims, "output"));
   node.set_output(0, std::move(y));
   return {};
 }

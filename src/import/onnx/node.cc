@@ -146,16 +146,16 @@ StatusOr<std::vector<int>> Node::axes(const std::vector<int64_t>& axes, int rank
   return result;
 }
 
-StatusOr<Value> Node::emit(Attributes attributes, const std::vector<Value>& inputs, Dims dims,
-                           std::string_view suffix) {
+StatusOr<Value> Node::emit(Attributes attributes, const std::vector<Value>& inputs,
+                           const Dims& dims, std::string_view suffix) {
   std::string name = name_;
   if (!suffix.empty()) name.append("/").append(suffix);
-  return assembler_->add(name, std::move(attributes), inputs, std::move(dims));
+  return assembler_->add(name, std::move(attributes), inputs, dims);
 }
 
-StatusOr<Value> Node::reshape(const Value& x, Dims dims, std::string_view suffix) {
+StatusOr<Value> Node::reshape(const Value& x, const Dims& dims, std::string_view suffix) {
   if (dims == x.dims) return x;
-  return emit(ReshapeAttributes{}, {x}, std::move(dims), suffix);
+  return emit(ReshapeAttributes{}, {x}, dims, suffix);
 }
 
 Value Node::constant(HostTensor tensor, std::string_view suffix) const {

@@ -54,9 +54,9 @@ class Node {
   StatusOr<std::vector<int>> axes(const std::vector<int64_t>& axes, int rank) const;  // ascending
 
   // Adds an operator. The node's main one is added without a suffix and gets the node's name.
-  StatusOr<Value> emit(Attributes attributes, const std::vector<Value>& inputs, Dims dims = {},
-                       std::string_view suffix = "");
-  StatusOr<Value> reshape(const Value& x, Dims dims, std::string_view suffix);
+  StatusOr<Value> emit(Attributes attributes, const std::vector<Value>& inputs,
+                       const Dims& dims = {}, std::string_view suffix = "");
+  StatusOr<Value> reshape(const Value& x, const Dims& dims, std::string_view suffix);
   // A constant that is not in the file.
   Value constant(HostTensor tensor, std::string_view suffix) const;
 
