@@ -16,7 +16,7 @@ namespace tandem::testing {
 namespace {
 
 constexpr int kFloor = 520;     // tests that must pass
-constexpr int kCutFloor = 265;  // and be cut
+constexpr int kCutFloor = 270;  // and be cut
 
 // Drivers start once per process.
 StatusOr<std::shared_ptr<Platform>> platform() {
