@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "lane/opencl/arguments.h"
 #include "tandem/status.h"
 
 namespace tandem::opencl {
 
-inline constexpr size_t kBoxRank = 6;
+inline constexpr size_t kBoxRank = BOX_RANK;
 
 // One dimension: its extent, and the strides of all operands along it, the output's first.
 struct BoxAxis {

@@ -80,8 +80,8 @@ StatusOr<KernelPlan> plan_box_copy(const PlanContext& context, std::vector<BoxAx
   p.columns_per_group = static_cast<int>(kColumnsPerGroup);
   KernelPlan kernel =
       start_copy(context, "COPY", "copy", box->contiguous, element_option(context.output()));
-  kernel.groups = {set_rows(*box, p.extent[5], context.device, &p),
-                   static_cast<size_t>(divide_up(p.extent[5], kColumnsPerGroup)), 1};
+  kernel.groups = {set_rows(*box, p.extent[BOX_LAST], context.device, &p),
+                   static_cast<size_t>(divide_up(p.extent[BOX_LAST], kColumnsPerGroup)), 1};
   kernel.arguments = {a, out, value_argument(p)};
   return kernel;
 }
@@ -154,8 +154,8 @@ StatusOr<SlicePlan> plan_elementwise(const PlanContext& context) {
   KernelPlan kernel =
       start_kernel("elementwise.cl", "elementwise", loop_width(context.device, box->contiguous),
                    fmt::format(" -DBINARY={}", int{binary}));
-  kernel.groups = {set_rows(*box, p.extent[5], context.device, &p),
-                   static_cast<size_t>(divide_up(p.extent[5], kColumnsPerGroup)), 1};
+  kernel.groups = {set_rows(*box, p.extent[BOX_LAST], context.device, &p),
+                   static_cast<size_t>(divide_up(p.extent[BOX_LAST], kColumnsPerGroup)), 1};
   kernel.arguments = {broadcast_at(a, context.box), broadcast_at(b, context.box),
                       at(y, begin_of(context.box)), value_argument(p)};
   return single(binary ? "cl_binary" : "cl_unary", std::move(kernel), context, 1);
@@ -237,7 +237,7 @@ StatusOr<SlicePlan> plan_reshape(const PlanContext& context) {
     return single("cl_reshape_copy", std::move(kernel), context, 0);
   }
   if (x.dims.size() > kBoxRank || y.dims.size() > kBoxRank) {
-    return context.unsupported_layout("at most six dimensions");
+    return context.unsupported_layout("at most eight dimensions");
   }
   ReshapeArguments p{};
   std::fill_n(p.extent, kBoxRank, 1);
@@ -255,8 +255,8 @@ StatusOr<SlicePlan> plan_reshape(const PlanContext& context) {
     p.source[d + kBoxRank - x.dims.size()] = static_cast<int>(x.dims[d]);
     p.a_stride[d + kBoxRank - x.dims.size()] = x.strides[d];
   }
-  const int64_t rows = elements_of(context.box) / p.extent[5];
-  const RowCut cut = cut_rows(rows, p.extent[5], context.device);
+  const int64_t rows = elements_of(context.box) / p.extent[BOX_LAST];
+  const RowCut cut = cut_rows(rows, p.extent[BOX_LAST], context.device);
   p.rows = static_cast<int>(rows);
   p.rows_per_group = static_cast<int>(cut.rows_per_group);
   KernelPlan kernel = start_copy(context, "RESHAPE", "reshape", false, element_option(y));
@@ -303,7 +303,7 @@ StatusOr<SlicePlan> plan_gather(const PlanContext& context) {
   p.axis_stride = x.strides[axis];
   p.axis_extent = static_cast<int>(x.dims[axis]);
   KernelPlan kernel = start_copy(context, "GATHER", "gather", vectors, element_option(y));
-  kernel.groups[0] = set_rows(*box, p.extent[5], context.device, &p);
+  kernel.groups[0] = set_rows(*box, p.extent[BOX_LAST], context.device, &p);
   kernel.arguments = {at(x, x_from), at(indices, index_from), at(y, begin_of(context.box)),
                       value_argument(p)};
   return single("cl_gather", std::move(kernel), context, 0);
@@ -314,7 +314,7 @@ StatusOr<SlicePlan> plan_pad(const PlanContext& context) {
   const TensorView& x = context.input(0);
   const TensorView& y = context.output();
   const size_t rank = y.dims.size();
-  if (rank > kBoxRank) return context.unsupported_layout("at most six dimensions");
+  if (rank > kBoxRank) return context.unsupported_layout("at most eight dimensions");
   // In the order of the output's strides; the longest dimension of a row-major tensor is often an
   // outer one, so that the one with stride 1 comes last whatever its extent.
   std::vector<size_t> order(rank);
@@ -335,8 +335,8 @@ StatusOr<SlicePlan> plan_pad(const PlanContext& context) {
   }
   p.mode = static_cast<int>(pad.mode);
   p.value = pad.value;
-  const int64_t rows = elements_of(context.box) / p.extent[5];
-  const RowCut cut = cut_rows(rows, p.extent[5], context.device);
+  const int64_t rows = elements_of(context.box) / p.extent[BOX_LAST];
+  const RowCut cut = cut_rows(rows, p.extent[BOX_LAST], context.device);
   p.rows = static_cast<int>(rows);
   p.rows_per_group = static_cast<int>(cut.rows_per_group);
   KernelPlan kernel = start_copy(context, "PAD", "pad", false, element_option(y));
@@ -381,7 +381,8 @@ StatusOr<SlicePlan> plan_reduce(const PlanContext& context) {
   p.factor = static_cast<float>(1 / count);
   KernelPlan kernel =
       start_kernel("reduce.cl", "reduce", loop_width(context.device, box->contiguous), "");
-  kernel.groups[0] = set_rows(*box, p.extent[5] * static_cast<int64_t>(count), context.device, &p);
+  kernel.groups[0] =
+      set_rows(*box, p.extent[BOX_LAST] * static_cast<int64_t>(count), context.device, &p);
   kernel.arguments = {at(x, from), at(y, begin_of(context.box)), value_argument(p)};
   return single("cl_reduce", std::move(kernel), context, count);
 }
@@ -405,7 +406,7 @@ StatusOr<SlicePlan> plan_lines(const PlanContext& context) {
   p.out_step = y.strides[axis];
   p.a_step = x.strides[axis];
   p.length = static_cast<int>(y.dims[axis]);
-  const int64_t lines = box->rows() * p.extent[5];
+  const int64_t lines = box->rows() * p.extent[BOX_LAST];
   const RowCut cut = cut_rows(lines, 4 * p.length, context.device);
   p.lines = static_cast<int>(lines);
   p.lines_per_group = static_cast<int>(cut.rows_per_group);

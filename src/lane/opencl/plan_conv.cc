@@ -22,6 +22,7 @@ SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTrait
   p.last_group = static_cast<int>(layout.last_group());
   p.exact_input = !vectors_stay_inside(problem, in_channels);
   if (const std::optional<SlicePlan> plan = plan_winograd(problem, device)) return *plan;
+  if (const std::optional<SlicePlan> plan = plan_narrow(problem, device)) return *plan;
   const int64_t panels = divide_up(p.channels, kPanel);
   const int64_t depth = layout.taps * p.span;
   // Panels that need the same input channels, from where the slice starts.
@@ -53,8 +54,8 @@ SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTrait
     const bool one_block = p.channels_per_block >= p.span && p.taps_per_block >= layout.taps;
     const int64_t group_rows = cut.tiles_per_group * shape.rows;
     options +=
-        fmt::format(" -DTILE_ROWS={} -DTILE_PANELS={} -DK_BLOCK={} -DNARROW_INPUT={}", shape.rows,
-                    shape.panels, shape.k_block, int{p.span <= 4 && !p.exact_input});
+        fmt::format(" -DTILE_ROWS={} -DTILE_PANELS={} -DTILE_PITCH={} -DNARROW_INPUT={}",
+                    shape.rows, shape.panels, shape.pitch(), int{p.span <= 4 && !p.exact_input});
     kernel = start_kernel("tile.cl", "tile", {1, 16}, options);
     arguments.push_back(
         LocalArgument{sizeof(float) * static_cast<size_t>(group_rows * shape.pitch())});
@@ -158,7 +159,9 @@ StatusOr<SlicePlan> plan_depthwise(const PlanContext& context, const ConvAttribu
   const int pixels = context.device.single_item_groups ? 8 : 1;
   KernelPlan kernel = start_kernel(
       "window.cl", "depthwise", loop_width(context.device, contiguous),
-      fmt::format(" -DDEPTHWISE=1 -DMAXIMUM=0 -DAVERAGE=0 -DWINDOW_PIXELS={}", pixels));
+      fmt::format(" -DDEPTHWISE=1 -DMAXIMUM=0 -DAVERAGE=0 -DWINDOW_PIXELS={} -DKERNEL_WIDTH={} "
+                  "-DSTRIDE_X={} -DDILATION_X={}",
+                  pixels, conv.kernel[1], conv.stride[1], conv.dilation[1]));
   kernel.arguments = {at(x, {begin[0], begin[1], 0, 0}),
                       PackedArgument{PackedKind::kWeights, begin[1]},
                       PackedArgument{PackedKind::kBias, begin[1]},

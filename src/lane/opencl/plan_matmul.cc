@@ -84,8 +84,8 @@ StatusOr<SlicePlan> plan_matmul(const PlanContext& context) {
     const int64_t group_rows = cut.tiles_per_group * shape.rows;
     const int64_t sets =
         p.depth <= shape.k_block ? 1 : cut.tiles_per_group * cut.panels_per_group / shape.panels;
-    options += fmt::format(" -DTILE_ROWS={} -DTILE_PANELS={} -DK_BLOCK={}", shape.rows,
-                           shape.panels, shape.k_block);
+    options += fmt::format(" -DTILE_ROWS={} -DTILE_PANELS={} -DTILE_PITCH={} -DK_BLOCK={}",
+                           shape.rows, shape.panels, shape.pitch(), shape.k_block);
     kernel = start_kernel("matmul.cl", "matmul", {1, 16}, options);
     arguments.push_back(
         LocalArgument{sizeof(float) * static_cast<size_t>(group_rows * shape.pitch())});

@@ -140,8 +140,8 @@ std::optional<SlicePlan> plan_winograd(const TileProblem& problem, const DeviceT
   p.panels_per_group = static_cast<int>(chosen->panels_per_group);
   KernelPlan kernel =
       start_kernel("winograd.cl", "winograd", {1, 16},
-                   fmt::format(" -DOUTPUTS={} -DTILE_ROWS={} -DTILE_PANELS={} -DK_BLOCK={}",
-                               variant.outputs, shape.rows, shape.panels, shape.k_block));
+                   fmt::format(" -DOUTPUTS={} -DTILE_ROWS={} -DTILE_PANELS={} -DTILE_PITCH={}",
+                               variant.outputs, shape.rows, shape.panels, shape.pitch()));
   kernel.arguments = {
       problem.input,
       PackedArgument{variant.outputs == 2 ? PackedKind::kWinograd2 : PackedKind::kWinograd4},

@@ -17,6 +17,7 @@ struct TileShape {
   int k_block;
   double rate;  // measured, relative to the fastest shape where none has padding
 
+  // Between staged rows. No multiple of a page, lest they compete for the same cache lines.
   int64_t pitch() const { return k_block + 16; }
   // Local memory for the sums of `tiles` tiles between K blocks.
   size_t sums_bytes(int64_t tiles) const {

@@ -156,6 +156,20 @@ std::vector<Case> conv_cases() {
                              .stride = {2, 2},
                              .pads = {3, 3, 3, 3},
                              .activation = {Function::kRelu}}));
+  // Few input channels: all strides, uneven pads, vertical dilation, an image wider than its box.
+  for (const int64_t c : {1, 3, 4, 8}) {
+    cases.push_back(conv_case({.n = 2,
+                               .c = c,
+                               .h = 21,
+                               .w = 33,
+                               .m = 40,
+                               .stride = {2, c == 4 ? 3 : 2},
+                               .dilation = {c == 3 ? 2 : 1, 1},
+                               .pads = {0, 2, 2, 1},
+                               .residual = true,
+                               .activation = {c == 8 ? Function::kSilu : Function::kRelu}}));
+  }
+  cases.push_back(conv_case({.n = 1, .c = 3, .h = 4, .w = 2, .m = 16, .pads = {2, 6, 2, 5}}));
   cases.push_back(conv_case({.n = 3,
                              .c = 17,
                              .h = 6,

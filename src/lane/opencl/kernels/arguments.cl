@@ -92,15 +92,16 @@ struct WindowArguments {
   float alpha, beta;
 };
 
-// The kernels below walk over boxes of up to six dimensions, outermost first; work-groups share the
-// box along its last dimension and the others taken together ("rows").
+// The kernels below walk over boxes of up to BOX_RANK dimensions, outermost first; work-groups
+// share the box along its last dimension and the others taken together ("rows").
+enum BoxRank { BOX_RANK = 8, BOX_LAST = BOX_RANK - 1 };
 
 // out = activate(a op b), or activate(a), or a.
 struct ElementwiseArguments {
-  long out_stride[6];
-  long a_stride[6];
-  long b_stride[6];
-  int extent[6];
+  long out_stride[BOX_RANK];
+  long a_stride[BOX_RANK];
+  long b_stride[BOX_RANK];
+  int extent[BOX_RANK];
   int rows, rows_per_group;
   int columns_per_group;  // of the last dimension
   int operation;          // tandem::BinaryAttributes::Kind
@@ -110,11 +111,11 @@ struct ElementwiseArguments {
 
 // Each coordinate of the box lies `first` further in the padded source.
 struct PadArguments {
-  long out_stride[6];
-  long a_stride[6];
-  int extent[6];
-  int first[6];
-  int source[6];  // extents of the source
+  long out_stride[BOX_RANK];
+  long a_stride[BOX_RANK];
+  int extent[BOX_RANK];
+  int first[BOX_RANK];
+  int source[BOX_RANK];  // extents of the source
   int rows, rows_per_group;
   int mode;  // tandem::PadAttributes::Mode
   float value;
@@ -122,33 +123,33 @@ struct PadArguments {
 
 // Element number i of the output in row-major order is element number i of the source.
 struct ReshapeArguments {
-  long out_stride[6];
-  long a_stride[6];
-  long number[6];     // what a step along each dimension adds to an element's number
-  long first_number;  // of the box's first element
-  int extent[6];
-  int source[6];  // extents of the source
+  long out_stride[BOX_RANK];
+  long a_stride[BOX_RANK];
+  long number[BOX_RANK];  // what a step along each dimension adds to an element's number
+  long first_number;      // of the box's first element
+  int extent[BOX_RANK];
+  int source[BOX_RANK];  // extents of the source
   int rows, rows_per_group;
 };
 
 // Strides of x are zero along the dimensions of the indices, those of the indices along the others.
 struct GatherArguments {
-  long out_stride[6];
-  long x_stride[6];
-  long index_stride[6];
+  long out_stride[BOX_RANK];
+  long x_stride[BOX_RANK];
+  long index_stride[BOX_RANK];
   long axis_stride;  // of x, along the axis that is gathered
-  int extent[6];
+  int extent[BOX_RANK];
   int axis_extent;
   int rows, rows_per_group;
 };
 
 // The box of the output, and the box over which each of its elements is reduced.
 struct ReduceArguments {
-  long out_stride[6];
-  long a_stride[6];
-  long reduced_stride[6];
-  int extent[6];
-  int reduced_extent[6];
+  long out_stride[BOX_RANK];
+  long a_stride[BOX_RANK];
+  long reduced_stride[BOX_RANK];
+  int extent[BOX_RANK];
+  int reduced_extent[BOX_RANK];
   int rows, rows_per_group;
   int reduced_rows;  // product of all of reduced_extent but the last
   int kind;          // tandem::ReduceAttributes::Kind
@@ -157,10 +158,10 @@ struct ReduceArguments {
 
 // Softmax and layer norm: independent lines of `length` elements.
 struct LineArguments {
-  long out_stride[6];
-  long a_stride[6];
+  long out_stride[BOX_RANK];
+  long a_stride[BOX_RANK];
   long out_step, a_step;  // along the line
-  int extent[6];
+  int extent[BOX_RANK];
   int lines, lines_per_group;
   int length;
   float epsilon;

@@ -20,12 +20,13 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void copy(
   const int first_row = get_group_id(0) * p.rows_per_group;
   const int last_row = min(p.rows, first_row + p.rows_per_group);
   const int first = get_group_id(1) * p.columns_per_group + get_local_id(0) * LANES;
-  const int last = min(p.extent[5], (int)(get_group_id(1) + 1) * p.columns_per_group);
+  const int last = min(p.extent[BOX_LAST], (int)(get_group_id(1) + 1) * p.columns_per_group);
   for (int row = first_row; row < last_row; ++row) {
     __global const ELEMENT* a_row = a + row_offset(row, p.extent, p.a_stride);
     __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
     for (int i = first; i < last; i += WORK_ITEMS * LANES) {
-      move_some(a_row + i * p.a_stride[5], out_row + i * p.out_stride[5], min(LANES, last - i));
+      move_some(a_row + i * p.a_stride[BOX_LAST], out_row + i * p.out_stride[BOX_LAST],
+                min(LANES, last - i));
     }
   }
 }
@@ -53,16 +54,16 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pad(__glob
     __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
     long from = 0;
     bool constant_row = false;
-    for (int d = 4, rest = row; d >= 0; --d) {
+    for (int d = BOX_LAST - 1, rest = row; d >= 0; --d) {
       const int i = unpadded(rest % p.extent[d] + p.first[d], p.source[d], p.mode);
       constant_row = constant_row || i < 0;
       from += i * p.a_stride[d];
       rest /= p.extent[d];
     }
-    for (int i = get_local_id(0); i < p.extent[5]; i += WORK_ITEMS) {
-      const int at = unpadded(i + p.first[5], p.source[5], p.mode);
-      out_row[i * p.out_stride[5]] =
-          constant_row || at < 0 ? (ELEMENT)p.value : a[from + at * p.a_stride[5]];
+    for (int i = get_local_id(0); i < p.extent[BOX_LAST]; i += WORK_ITEMS) {
+      const int at = unpadded(i + p.first[BOX_LAST], p.source[BOX_LAST], p.mode);
+      out_row[i * p.out_stride[BOX_LAST]] =
+          constant_row || at < 0 ? (ELEMENT)p.value : a[from + at * p.a_stride[BOX_LAST]];
     }
   }
 }
@@ -76,9 +77,9 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void reshape(
   for (int row = first_row; row < last_row; ++row) {
     __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
     const long number = p.first_number + row_offset(row, p.extent, p.number);
-    for (int i = get_local_id(0); i < p.extent[5]; i += WORK_ITEMS) {
-      out_row[i * p.out_stride[5]] =
-          a[line_offset((int)(number + i * p.number[5]), p.source, p.a_stride)];
+    for (int i = get_local_id(0); i < p.extent[BOX_LAST]; i += WORK_ITEMS) {
+      out_row[i * p.out_stride[BOX_LAST]] =
+          a[line_offset((int)(number + i * p.number[BOX_LAST]), p.source, p.a_stride)];
     }
   }
 }
@@ -94,12 +95,12 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void gather(
     __global const ELEMENT* x_row = x + row_offset(row, p.extent, p.x_stride);
     __global const long* index_row = indices + row_offset(row, p.extent, p.index_stride);
     __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
-    for (int i = get_local_id(0) * LANES; i < p.extent[5]; i += WORK_ITEMS * LANES) {
-      const long index = index_row[i * p.index_stride[5]];
+    for (int i = get_local_id(0) * LANES; i < p.extent[BOX_LAST]; i += WORK_ITEMS * LANES) {
+      const long index = index_row[i * p.index_stride[BOX_LAST]];
       // An index out of range has no meaning, but must not make the device read elsewhere.
       const long at = clamp(index < 0 ? index + p.axis_extent : index, 0L, p.axis_extent - 1L);
-      move_some(x_row + at * p.axis_stride + i * p.x_stride[5], out_row + i * p.out_stride[5],
-                min(LANES, p.extent[5] - i));
+      move_some(x_row + at * p.axis_stride + i * p.x_stride[BOX_LAST],
+                out_row + i * p.out_stride[BOX_LAST], min(LANES, p.extent[BOX_LAST] - i));
     }
   }
 }

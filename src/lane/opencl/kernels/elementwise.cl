@@ -32,7 +32,7 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void elementwis
   const int first_row = get_group_id(0) * p.rows_per_group;
   const int last_row = min(p.rows, first_row + p.rows_per_group);
   const int first = get_group_id(1) * p.columns_per_group + get_local_id(0) * LANES;
-  const int last = min(p.extent[5], (int)(get_group_id(1) + 1) * p.columns_per_group);
+  const int last = min(p.extent[BOX_LAST], (int)(get_group_id(1) + 1) * p.columns_per_group);
   for (int row = first_row; row < last_row; ++row) {
     __global const float* a_row = a + row_offset(row, p.extent, p.a_stride);
     __global float* out_row = out + row_offset(row, p.extent, p.out_stride);
@@ -41,11 +41,13 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void elementwis
 #endif
     for (int i = first; i < last; i += WORK_ITEMS * LANES) {
       const int count = min(LANES, last - i);
-      VECTOR v = operand(a_row + i * p.a_stride[5], p.a_stride[5], count);
+      VECTOR v = operand(a_row + i * p.a_stride[BOX_LAST], p.a_stride[BOX_LAST], count);
 #if BINARY
-      v = combine(v, operand(b_row + i * p.b_stride[5], p.b_stride[5], count), p.operation);
+      v = combine(v, operand(b_row + i * p.b_stride[BOX_LAST], p.b_stride[BOX_LAST], count),
+                  p.operation);
 #endif
-      store_some(activate(v, p.function, p.alpha, p.beta), out_row + i * p.out_stride[5], count);
+      store_some(activate(v, p.function, p.alpha, p.beta), out_row + i * p.out_stride[BOX_LAST],
+                 count);
     }
   }
 }

@@ -1,15 +1,47 @@
 // What follows the sums of a convolution or linear: bias, residual, activation.
 
 // The functions that are but bounds are applied as such, without a look at which one it is.
-bool is_bounds(struct TileArguments p) {
-  return p.function == IDENTITY || p.function == RELU || p.function == CLIP;
+bool is_bounds(int function) {
+  return function == IDENTITY || function == RELU || function == CLIP;
 }
-float lower_bound(struct TileArguments p) {
-  return p.function == RELU ? 0.0f : p.function == CLIP ? p.alpha : -INFINITY;
+float lower_bound(int function, float alpha) {
+  return function == RELU ? 0.0f : function == CLIP ? alpha : -INFINITY;
 }
-float upper_bound(struct TileArguments p) { return p.function == CLIP ? p.beta : INFINITY; }
+float upper_bound(int function, float beta) { return function == CLIP ? beta : INFINITY; }
+
+#if WORK_ITEMS == 1 && defined(TILE_ROWS)
 
 // The bias of 16 channels from `channel` of the box on.
 float16 load_bias(__global const float* bias, int channel, struct TileArguments p) {
   return p.has_bias ? vload16(p.first_panel + channel / PANEL, bias) : 0.0f;
 }
+
+// Stores a tile whose sums were saved, from `channel` of the box on. Loops over the saved sums
+// rather than the registers: unrolled, every function would be there for every accumulator.
+void store_tile(__local const float16* sums, int rows, int panels, int channel,
+                __local const long2* offsets, __global const float* bias,
+                __global const float* residual, __global float* output, struct TileArguments p) {
+  const bool bounds = is_bounds(p.function);
+  const float16 low = (float16)lower_bound(p.function, p.alpha);
+  const float16 high = (float16)upper_bound(p.function, p.beta);
+  for (int i = 0; i < panels; ++i, channel += PANEL, sums += TILE_ROWS) {
+    const int count = min(PANEL, p.channels - channel);
+    const float16 shift = load_bias(bias, channel, p);
+    if (bounds && count == PANEL) {
+      for (int m = 0; m < rows; ++m) {
+        float16 v = sums[m] + shift;
+        if (p.has_residual) v += vload16(0, residual + offsets[m].y + channel);
+        vstore16(min(max(v, low), high), 0, output + offsets[m].x + channel);
+      }
+    } else {
+      for (int m = 0; m < rows; ++m) {
+        float16 v = sums[m] + shift;
+        if (p.has_residual) v += load_some(residual + offsets[m].y + channel, count);
+        store_some(activate(v, p.function, p.alpha, p.beta), output + offsets[m].x + channel,
+                   count);
+      }
+    }
+  }
+}
+
+#endif

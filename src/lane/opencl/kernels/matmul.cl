@@ -19,12 +19,53 @@ void stage_a(__global const float* from, long depth_stride, __local float* to, i
   for (; k < depth; ++k) to[k] = from[k * depth_stride];
 }
 
+#if B_DEPTH_FIRST
+// Elements of a and b in turn, from the first and from the second half of both.
+float16 interleave_low(float16 a, float16 b) {
+  return (float16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6,
+                   b.s6, a.s7, b.s7);
+}
+float16 interleave_high(float16 a, float16 b) {
+  return (float16)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd, b.sd, a.se,
+                   b.se, a.sf, b.sf);
+}
+
+// Interleaving rows i and i + 8 of 16 moves one bit of an element's row number to the front of its
+// column number, and one of the column's to the row's: four times, and they have changed places.
+void transpose(float16* rows) {
+#pragma unroll
+  for (int round = 0; round < 4; ++round) {
+    float16 mixed[16];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      mixed[2 * i] = interleave_low(rows[i], rows[i + 8]);
+      mixed[2 * i + 1] = interleave_high(rows[i], rows[i + 8]);
+    }
+#pragma unroll
+    for (int i = 0; i < 16; ++i) rows[i] = mixed[i];
+  }
+}
+#endif
+
 void stage_b(__global const float* from, long depth_stride, long column_stride, __local float* to,
              int depth, int columns) {
 #if B_DEPTH_FIRST
+  int begin = 0;
+  if (depth_stride == 1) {
+    for (; begin + 16 <= depth; begin += 16) {
+      float16 block[16];
+#pragma unroll
+      for (int j = 0; j < 16; ++j) {
+        block[j] = j < columns ? vload16(0, from + j * column_stride + begin) : (float16)0.0f;
+      }
+      transpose(block);
+#pragma unroll
+      for (int k = 0; k < 16; ++k) vstore16(block[k], begin + k, to);
+    }
+  }
   for (int j = 0; j < columns; ++j) {
     __global const float* column = from + j * column_stride;
-    for (int k = 0; k < depth; ++k) to[k * PANEL + j] = column[k * depth_stride];
+    for (int k = begin; k < depth; ++k) to[k * PANEL + j] = column[k * depth_stride];
   }
 #else
   if (columns == PANEL) {

@@ -1,10 +1,10 @@
 // The inner loop of matrix products on devices with one work-item per group.
 
-#define PANEL 16
+//
+// TILE_PITCH, a build option, is the distance between the rows of a staged operand: a constant, so
+// that the inner loop addresses all of them from one register.
 
-// Distance between the rows of a staged operand: a constant, so that the inner loop addresses all
-// of them from one register; and no multiple of a page, lest they compete for the same cache lines.
-#define TILE_PITCH (K_BLOCK + 16)
+#define PANEL 16
 
 #define LOAD_TILE(sums, saved)                                          \
   _Pragma("unroll") for (int i = 0; i < TILE_PANELS * TILE_ROWS; ++i) { \

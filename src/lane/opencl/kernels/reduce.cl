@@ -47,20 +47,20 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void reduce(
   for (int row = first_row; row < last_row; ++row) {
     __global const float* a_row = a + row_offset(row, p.extent, p.a_stride);
     __global float* out_row = out + row_offset(row, p.extent, p.out_stride);
-    for (int i = get_local_id(0) * LANES; i < p.extent[5]; i += WORK_ITEMS * LANES) {
-      const int count = min(LANES, p.extent[5] - i);
+    for (int i = get_local_id(0) * LANES; i < p.extent[BOX_LAST]; i += WORK_ITEMS * LANES) {
+      const int count = min(LANES, p.extent[BOX_LAST] - i);
       VECTOR total = start_value(p.kind);
       for (int r = 0; r < p.reduced_rows; ++r) {
         __global const float* from =
-            a_row + i * p.a_stride[5] + row_offset(r, p.reduced_extent, p.reduced_stride);
+            a_row + i * p.a_stride[BOX_LAST] + row_offset(r, p.reduced_extent, p.reduced_stride);
         // Sums of rows apart from the total: less is lost to rounding in long reductions.
         VECTOR sum = start_value(p.kind);
-        for (int j = 0; j < p.reduced_extent[5]; ++j) {
-          sum = take(sum, load_some(from + j * p.reduced_stride[5], count), p.kind);
+        for (int j = 0; j < p.reduced_extent[BOX_LAST]; ++j) {
+          sum = take(sum, load_some(from + j * p.reduced_stride[BOX_LAST], count), p.kind);
         }
         total = p.kind == 5 ? total + sum : take(total, sum, p.kind);
       }
-      store_some(finish(total, p.kind, p.factor), out_row + i * p.out_stride[5], count);
+      store_some(finish(total, p.kind, p.factor), out_row + i * p.out_stride[BOX_LAST], count);
     }
   }
 }

@@ -3,8 +3,7 @@
 // panels of 16 output channels, [panel][tap][channel][16].
 //
 // Build options: TILE_ROWS and TILE_PANELS give the tile of accumulators that a work-item keeps in
-// registers; POINTWISE: one tap and no padding; TRANSPOSED: transposed convolution; K_BLOCK: the
-// most summed elements that are staged at a time.
+// registers; POINTWISE: one tap and no padding; TRANSPOSED: transposed convolution.
 
 #if WORK_ITEMS == 1
 
@@ -99,34 +98,6 @@ void stage_row(__global const float* image, __local float* to, int y, int x, int
   }
 }
 #endif
-
-// What follows the sums, from `channel` of the box on. Loops over the saved sums rather than the
-// registers: unrolled, every function would be there for every accumulator.
-void store_tile(__local const float16* sums, int rows, int panels, int channel,
-                __local const long2* offsets, __global const float* bias,
-                __global const float* residual, __global float* output, struct TileArguments p) {
-  const bool bounds = is_bounds(p);
-  const float16 low = (float16)lower_bound(p);
-  const float16 high = (float16)upper_bound(p);
-  for (int i = 0; i < panels; ++i, channel += PANEL, sums += TILE_ROWS) {
-    const int count = min(PANEL, p.channels - channel);
-    const float16 shift = load_bias(bias, channel, p);
-    if (bounds && count == PANEL) {
-      for (int m = 0; m < rows; ++m) {
-        float16 v = sums[m] + shift;
-        if (p.has_residual) v += vload16(0, residual + offsets[m].y + channel);
-        vstore16(min(max(v, low), high), 0, output + offsets[m].x + channel);
-      }
-    } else {
-      for (int m = 0; m < rows; ++m) {
-        float16 v = sums[m] + shift;
-        if (p.has_residual) v += load_some(residual + offsets[m].y + channel, count);
-        store_some(activate(v, p.function, p.alpha, p.beta), output + offsets[m].x + channel,
-                   count);
-      }
-    }
-  }
-}
 
 // staged: tiles_per_group * TILE_ROWS * TILE_PITCH floats. sums: TILE_PANELS * TILE_ROWS vectors
 // for every (tile, panels) that waits for its next K block; just one set where K is one block.

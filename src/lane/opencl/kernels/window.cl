@@ -1,6 +1,7 @@
 // Depthwise convolution and pooling: rows are lines of output pixels, work-items of a group share
-// the channels of a pixel. Build options: DEPTHWISE, MAXIMUM or AVERAGE is 1; WINDOW_PIXELS is the
-// number of neighbouring pixels whose sums a work-item keeps in registers.
+// the channels of a pixel. Build options: DEPTHWISE, MAXIMUM or AVERAGE is 1. For
+// depthwise convolution: WINDOW_PIXELS, the number of neighbouring pixels whose sums a work-item
+// keeps in registers; KERNEL_WIDTH, STRIDE_X, DILATION_X.
 
 // Taps [first, last) of one dimension that fall inside an image of `extent`.
 int first_tap(int start, int dilation) {
@@ -20,52 +21,54 @@ int last_tap(int start, int dilation, int extent, int taps) {
 
 #if DEPTHWISE
 
-// Sums of `PIXELS` neighbouring pixels, of the first of which the window starts at column `left`;
-// all of their taps [kx_begin, kx_end) lie inside the image.
-#define SUM_PIXELS(PIXELS, kx_begin, kx_end, GET, PUT)                                          \
+#define ALL_COLUMNS _Pragma("unroll") for (int kx = 0; kx < KERNEL_WIDTH; ++kx)
+#define INNER_COLUMNS for (int kx = kx_begin; kx < kx_end; ++kx)
+
+// Sums of `PIXELS` neighbouring pixels from x on at channel c, over those columns of the window
+// that lie inside the image. Strides are constants, so that neighbours share what they load.
+#define SUM_PIXELS(PIXELS, COLUMNS, GET, PUT)                                                   \
   {                                                                                             \
+    const VECTOR shift = p.has_bias ? LOAD(bias + c) : (VECTOR)0.0f;                            \
     VECTOR sums[PIXELS];                                                                        \
     _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) sums[i] = shift;                         \
     for (int ky = ky_begin; ky < ky_end; ++ky) {                                                \
       __global const float* from =                                                              \
           input + (top + ky * p.dilation_y) * p.in_line + left * p.in_pixel + c * p.in_channel; \
-      __global const float* w = weights + ky * p.kernel_width * p.weight_stride + c;            \
-      for (int kx = (kx_begin); kx < (kx_end); ++kx) {                                          \
+      __global const float* w = weights + ky * KERNEL_WIDTH * p.weight_stride + c;              \
+      COLUMNS {                                                                                 \
         const VECTOR factor = LOAD(w + kx * p.weight_stride);                                   \
         _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) {                                    \
-          sums[i] = fma(GET(from + kx * tap_step + i * step), factor, sums[i]);                 \
+          sums[i] =                                                                             \
+              fma(GET(from + (kx * DILATION_X + i * STRIDE_X) * p.in_pixel), factor, sums[i]);  \
         }                                                                                       \
       }                                                                                         \
     }                                                                                           \
-    for (int i = 0; i < PIXELS; ++i) {                                                          \
-      VECTOR v = sums[i];                                                                       \
-      if (p.has_residual) {                                                                     \
-        v += GET(residual + (x + i) * p.residual_pixel + c * p.residual_channel);               \
+    __global const float* added = residual + x * p.residual_pixel + c * p.residual_channel;     \
+    __global float* to = output + x * p.out_pixel + c * p.out_channel;                          \
+    if (bounds) {                                                                               \
+      _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) {                                      \
+        if (p.has_residual) sums[i] += GET(added + i * p.residual_pixel);                       \
+        PUT(min(max(sums[i], low), high), to + i * p.out_pixel);                                \
       }                                                                                         \
-      PUT(activate(v, p.function, p.alpha, p.beta),                                             \
-          output + (x + i) * p.out_pixel + c * p.out_channel);                                  \
+    } else {                                                                                    \
+      for (int i = 0; i < PIXELS; ++i) {                                                        \
+        VECTOR v = sums[i];                                                                     \
+        if (p.has_residual) v += GET(added + i * p.residual_pixel);                             \
+        PUT(activate(v, p.function, p.alpha, p.beta), to + i * p.out_pixel);                    \
+      }                                                                                         \
     }                                                                                           \
   }
 
-// One line of output pixels, those channels from `c` on that GET and PUT take. `room` pixels from x
-// on have windows inside the image.
-#define SUM_LINE(GET, PUT)                                                                     \
-  const VECTOR shift = p.has_bias ? LOAD(bias + c) : (VECTOR)0.0f;                             \
-  for (int x = 0; x < p.box_width;) {                                                          \
-    const int left = (x + p.first_x) * p.stride_x - p.pad_left;                                \
-    const int spare = p.in_width - 1 - reach - left;                                           \
-    const int room = left < 0 || spare < 0 ? 0 : min(p.box_width - x, spare / p.stride_x + 1); \
-    if (room >= WINDOW_PIXELS) {                                                               \
-      SUM_PIXELS(WINDOW_PIXELS, 0, p.kernel_width, GET, PUT)                                   \
-      x += WINDOW_PIXELS;                                                                      \
-    } else if (room >= SOME_PIXELS) {                                                          \
-      SUM_PIXELS(SOME_PIXELS, 0, p.kernel_width, GET, PUT)                                     \
-      x += SOME_PIXELS;                                                                        \
-    } else {                                                                                   \
-      SUM_PIXELS(1, first_tap(left, p.dilation_x),                                             \
-                 last_tap(left, p.dilation_x, p.in_width, p.kernel_width), GET, PUT)           \
-      x += 1;                                                                                  \
-    }                                                                                          \
+// All channels of `PIXELS` pixels: channels in the inner loop, as memory has them.
+#define SUM_CHANNELS(PIXELS, COLUMNS)                          \
+  {                                                            \
+    int c = get_local_id(0) * LANES;                           \
+    for (; c + LANES <= p.channels; c += WORK_ITEMS * LANES) { \
+      SUM_PIXELS(PIXELS, COLUMNS, GET_ALL, PUT_ALL)            \
+    }                                                          \
+    if (c < p.channels) {                                      \
+      SUM_PIXELS(PIXELS, COLUMNS, GET_SOME, PUT_SOME)          \
+    }                                                          \
   }
 
 // What a line's remainder is taken in, before single pixels.
@@ -83,15 +86,27 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void depthwise(
   const int top = (y + p.first_y) * p.stride_y - p.pad_top;
   const int ky_begin = first_tap(top, p.dilation_y);
   const int ky_end = last_tap(top, p.dilation_y, p.in_height, p.kernel_height);
-  const int reach = (p.kernel_width - 1) * p.dilation_x;
-  const long step = p.stride_x * p.in_pixel;
-  const long tap_step = p.dilation_x * p.in_pixel;
-  int c = get_local_id(0) * LANES;
-  for (; c + LANES <= p.channels; c += WORK_ITEMS * LANES) {
-    SUM_LINE(GET_ALL, PUT_ALL)
-  }
-  if (c < p.channels) {
-    SUM_LINE(GET_SOME, PUT_SOME)
+  const int reach = (KERNEL_WIDTH - 1) * DILATION_X;
+  const bool bounds = is_bounds(p.function);
+  const VECTOR low = (VECTOR)lower_bound(p.function, p.alpha);
+  const VECTOR high = (VECTOR)upper_bound(p.function, p.beta);
+  for (int x = 0; x < p.box_width;) {
+    const int left = (x + p.first_x) * STRIDE_X - p.pad_left;
+    // Pixels from x on with windows inside the image.
+    const int spare = p.in_width - 1 - reach - left;
+    const int room = left < 0 || spare < 0 ? 0 : min(p.box_width - x, spare / STRIDE_X + 1);
+    if (room >= WINDOW_PIXELS) {
+      SUM_CHANNELS(WINDOW_PIXELS, ALL_COLUMNS)
+      x += WINDOW_PIXELS;
+    } else if (room >= SOME_PIXELS) {
+      SUM_CHANNELS(SOME_PIXELS, ALL_COLUMNS)
+      x += SOME_PIXELS;
+    } else {
+      const int kx_begin = first_tap(left, DILATION_X);
+      const int kx_end = last_tap(left, DILATION_X, p.in_width, KERNEL_WIDTH);
+      SUM_CHANNELS(1, INNER_COLUMNS)
+      x += 1;
+    }
   }
 }
 

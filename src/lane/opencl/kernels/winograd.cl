@@ -11,8 +11,7 @@
 // A = 5/8 and B = 3/2: their error is less than half that of the usual 1 and 2 (winograd.h), and
 // all constants below are exact.
 //
-// Build options: OUTPUTS; TILE_ROWS, TILE_PANELS and K_BLOCK as for tile.cl, all channels being one
-// block.
+// Build options: OUTPUTS; TILE_ROWS and TILE_PANELS as for tile.cl.
 
 #define SIDE (OUTPUTS + 2)
 #define POINTS (SIDE * SIDE)
@@ -128,9 +127,9 @@ void store_patch(__local const float16* pixels, int height, int width, int chann
                  struct TileArguments p) {
   const int count = min(PANEL, p.channels - channel);
   const float16 shift = load_bias(bias, channel, p);
-  const bool simple = is_bounds(p) && count == PANEL;
-  const float16 low = (float16)lower_bound(p);
-  const float16 high = (float16)upper_bound(p);
+  const bool simple = is_bounds(p.function) && count == PANEL;
+  const float16 low = (float16)lower_bound(p.function, p.alpha);
+  const float16 high = (float16)upper_bound(p.function, p.beta);
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
       float16 v = pixels[(y * OUTPUTS + x) * TILE_SUMS] + shift;
