@@ -211,9 +211,13 @@ StatusOr<Device> open_device(const std::string& name, const std::vector<int>& co
   TANDEM_RETURN_IF_ERROR(start_drivers(cores));
   const std::vector<Device> devices = all_devices();
   if (devices.empty()) {
-    return not_found(
-        "no OpenCL device: drivers are looked for in /etc/OpenCL/vendors (or where "
-        "OCL_ICD_VENDORS says); install the GPU's driver, or PoCL (package pocl-opencl-icd)");
+    const char* vendors = std::getenv("OCL_ICD_VENDORS");
+    return not_found(fmt::format(
+        "no OpenCL device{}: drivers are looked for in {}; install the GPU's driver, or PoCL "
+        "(package pocl-opencl-icd)",
+        name.empty() ? "" : fmt::format(", and so none called \"{}\"", name),
+        vendors != nullptr ? fmt::format("{} (set by OCL_ICD_VENDORS)", vendors)
+                           : "/etc/OpenCL/vendors"));
   }
   const Device* best = nullptr;
   for (const Device& device : devices) {
