@@ -6,6 +6,8 @@ Every table says by which command it was made, on what, and when.
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +26,20 @@ SHAPES = ("vgg16", "resnet50", "inception_v3", "mobilenet_v2", "vit_b_32")
 RUNS = 31
 
 
+def revision():
+    """Of the sources, which the binary is taken to be built from."""
+    done = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "unknown"
+
+
+def priority():
+    if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
+        return "with real-time priority (chrt), because other work was running on the machine"
+    return "with normal priority"
+
+
 def conditions(report):
     facts = report["conditions"]
     lanes = "; ".join(
@@ -33,7 +49,8 @@ def conditions(report):
     )
     return (
         f"Machine: {facts['cpu']}, {facts['processors']} processors, {facts['stolen_percent']:.1f}% "
-        f"of the time taken by the hypervisor, load {facts['load_average']:.1f} at the end. "
+        f"of the time taken by the hypervisor, load {facts['load_average']:.1f} at the end, run "
+        f"{priority()}. "
         f"Lanes: {lanes}. {facts['date']}.\n"
     )
 
@@ -160,9 +177,9 @@ def main():
     results.operators()
     results.networks()
     introduction = (
-        "# Measurements\n\nWritten by `tools/write_results.py`, all on real devices; nothing here is "
-        "simulated. Machines differ and are disturbed: ratios of figures of one table mean something, "
-        "figures of different tables need not.\n"
+        f"# Measurements\n\nWritten by `tools/write_results.py` at revision {revision()}, all on real "
+        "devices; nothing here is simulated. Machines differ and are disturbed: ratios of figures of "
+        "one table mean something, figures of different tables need not.\n"
     )
     Path(arguments.output).write_text("\n".join([introduction, *results.sections]), encoding="utf-8")
 
