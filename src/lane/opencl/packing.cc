@@ -48,17 +48,13 @@ struct WeightReader {
 std::vector<float> pack_panels(const Graph& graph, const Operator& op) {
   const PanelLayout layout = panel_layout(graph, op);
   const WeightReader weight{constant_input(graph, op, 1), op.kind(), layout};
-  const int64_t span = layout.span();
+  const int64_t tap_floats = layout.group_channels * kLineFloats;
   std::vector<float> packed(
-      static_cast<size_t>((layout.panels() + kSlackPanels) * layout.taps * span * kLineFloats));
+      static_cast<size_t>((layout.panels() + kSlackPanels) * layout.taps * tap_floats));
   for (int64_t output = 0; output < layout.outputs; ++output) {
     const int64_t panel = output / kLineFloats;
-    const int64_t group = output / layout.group_outputs;
-    const int64_t first_channel = (group - layout.first_group(panel)) * layout.group_channels;
     for (int64_t tap = 0; tap < layout.taps; ++tap) {
-      float* to = packed.data() +
-                  ((panel * layout.taps + tap) * span + first_channel) * kLineFloats +
-                  output % kLineFloats;
+      float* to = packed.data() + (panel * layout.taps + tap) * tap_floats + output % kLineFloats;
       for (int64_t channel = 0; channel < layout.group_channels; ++channel) {
         to[channel * kLineFloats] = weight(output, channel, tap);
       }
@@ -156,19 +152,6 @@ bool is_depthwise(const Graph& graph, const Operator& op) {
   const int64_t groups = op.as<ConvAttributes>().groups;
   return groups > 1 && groups == graph.tensor(op.inputs[0]).dims[1] &&
          groups == graph.tensor(op.output).dims[1];
-}
-
-int64_t PanelLayout::first_group(int64_t panel) const {
-  return std::min(panel * kLineFloats / group_outputs, last_group());
-}
-
-int64_t PanelLayout::span_groups() const {
-  int64_t most = 1;
-  for (int64_t panel = 0; panel < panels(); ++panel) {
-    const int64_t last = std::min(outputs, (panel + 1) * kLineFloats) - 1;
-    most = std::max(most, last / group_outputs - panel * kLineFloats / group_outputs + 1);
-  }
-  return most;
 }
 
 PanelLayout panel_layout(const Graph& graph, const Operator& op) {

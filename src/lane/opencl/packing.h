@@ -12,9 +12,7 @@ namespace tandem::opencl {
 // A convolution with one input and one output channel to a group: its weights are [tap][channel].
 bool is_depthwise(const Graph& graph, const Operator& op);
 
-// Weights of tile.cl: [panel][tap][channel][16 output channels]. With groups, a panel holds the
-// input channels of all groups that its output channels belong to ("span"), and zeros where an
-// output channel does not see an input channel.
+// Weights of the matrix kernels: [panel][tap][input channel of its group][16 output channels].
 struct PanelLayout {
   int64_t outputs = 0;
   int64_t taps = 1;
@@ -23,10 +21,8 @@ struct PanelLayout {
   int64_t group_outputs = 0;
 
   int64_t panels() const { return (outputs + kLineFloats - 1) / kLineFloats; }
-  int64_t span_groups() const;  // the most groups that a panel touches
-  int64_t span() const { return span_groups() * group_channels; }
-  int64_t last_group() const { return groups - span_groups(); }
-  int64_t first_group(int64_t panel) const;
+  // True where all outputs of any panel are of one group, and see the same input channels.
+  bool shares_input() const { return groups == 1 || group_outputs % kLineFloats == 0; }
 };
 // Of a conv, transposed conv or linear.
 PanelLayout panel_layout(const Graph& graph, const Operator& op);

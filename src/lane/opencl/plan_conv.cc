@@ -16,21 +16,19 @@ namespace {
 SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTraits& device) {
   TileArguments& p = problem.arguments;
   const PanelLayout& layout = problem.layout;
-  p.span = static_cast<int>(layout.span());
   p.group_channels = static_cast<int>(layout.group_channels);
   p.group_outputs = static_cast<int>(layout.group_outputs);
-  p.last_group = static_cast<int>(layout.last_group());
+  p.last_group = static_cast<int>(layout.groups - 1);
   p.exact_input = !vectors_stay_inside(problem, in_channels);
   if (const std::optional<SlicePlan> plan = plan_winograd(problem, device)) return *plan;
+  if (const std::optional<SlicePlan> plan = plan_grouped(problem, device)) return *plan;
   if (const std::optional<SlicePlan> plan = plan_narrow(problem, device)) return *plan;
   const int64_t panels = divide_up(p.channels, kPanel);
-  const int64_t depth = layout.taps * p.span;
+  const int64_t depth = layout.taps * p.group_channels;
   // Panels that need the same input channels, from where the slice starts.
-  const int64_t same_input =
-      layout.groups == 1 ? panels
-      : layout.group_outputs % kPanel == 0
-          ? std::gcd(layout.group_outputs / kPanel, static_cast<int64_t>(p.first_panel))
-          : 1;
+  const int64_t same_input = layout.groups == 1 ? panels
+                                                : std::gcd(layout.group_outputs / kPanel,
+                                                           static_cast<int64_t>(p.first_panel));
   SlicePlan plan;
   std::string options = fmt::format(" -DPOINTWISE={} -DTRANSPOSED={}", int{problem.pointwise},
                                     int{problem.transposed});
@@ -38,24 +36,26 @@ SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTrait
                                      PackedArgument{PackedKind::kBias}, problem.residual,
                                      problem.output};
   KernelPlan kernel;
-  if (device.single_item_groups && problem.contiguous) {
+  if (device.single_item_groups && problem.contiguous && layout.shares_input()) {
     const TileShape shape = choose_tile(p.rows, panels, same_input);
     const TileCut cut = cut_tiles(shape, p.rows, panels, same_input, device.compute_units);
-    if (p.span <= shape.k_block) {
-      p.channels_per_block = p.span;
-      p.taps_per_block = static_cast<int>(std::max<int64_t>(1, shape.k_block / p.span));
+    if (p.group_channels <= shape.k_block) {
+      p.channels_per_block = p.group_channels;
+      p.taps_per_block = static_cast<int>(std::max<int64_t>(1, shape.k_block / p.group_channels));
     } else {
-      const int64_t blocks = divide_up(p.span, shape.k_block);
-      p.channels_per_block = static_cast<int>(round_up(divide_up(p.span, blocks), kLineFloats));
+      const int64_t blocks = divide_up(p.group_channels, shape.k_block);
+      p.channels_per_block =
+          static_cast<int>(round_up(divide_up(p.group_channels, blocks), kLineFloats));
       p.taps_per_block = 1;
     }
     p.tiles_per_group = static_cast<int>(cut.tiles_per_group);
     p.panels_per_group = static_cast<int>(cut.panels_per_group);
-    const bool one_block = p.channels_per_block >= p.span && p.taps_per_block >= layout.taps;
+    const bool one_block =
+        p.channels_per_block >= p.group_channels && p.taps_per_block >= layout.taps;
     const int64_t group_rows = cut.tiles_per_group * shape.rows;
-    options +=
-        fmt::format(" -DTILE_ROWS={} -DTILE_PANELS={} -DTILE_PITCH={} -DNARROW_INPUT={}",
-                    shape.rows, shape.panels, shape.pitch(), int{p.span <= 4 && !p.exact_input});
+    options += fmt::format(" -DTILE_ROWS={} -DTILE_PANELS={} -DTILE_PITCH={} -DNARROW_INPUT={}",
+                           shape.rows, shape.panels, shape.pitch(),
+                           int{p.group_channels <= 4 && !p.exact_input});
     kernel = start_kernel("tile.cl", "tile", {1, 16}, options);
     arguments.push_back(
         LocalArgument{sizeof(float) * static_cast<size_t>(group_rows * shape.pitch())});
@@ -70,8 +70,8 @@ SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTrait
                           static_cast<double>(depth);
   } else {
     const ItemTile items = choose_item_tile(p.channels);
-    options +=
-        fmt::format(" -DTILE_ROWS={} -DITEMS_X={} -DITEMS_Y={}", items.rows, items.x, items.y);
+    options += fmt::format(" -DTILE_ROWS={} -DITEMS_X={} -DITEMS_Y={} -DOWN_GROUPS={}", items.rows,
+                           items.x, items.y, int{!layout.shares_input()});
     kernel = start_kernel("tile.cl", "tile", {items.x * items.y, 4}, options);
     kernel.local = {static_cast<size_t>(items.x), static_cast<size_t>(items.y), 1};
     kernel.groups = {static_cast<size_t>(divide_up(p.channels, items.x * 4)),

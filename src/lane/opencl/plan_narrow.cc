@@ -20,7 +20,7 @@ std::optional<SlicePlan> plan_narrow(const TileProblem& problem, const DeviceTra
   TileArguments p = problem.arguments;
   const bool possible = device.single_item_groups && problem.contiguous && !problem.transposed &&
                         !problem.pointwise && problem.layout.groups == 1 && p.dilation_x == 1 &&
-                        p.span <= kMostChannels && p.box_width > 1;
+                        p.group_channels <= kMostChannels && p.box_width > 1;
   if (!possible) return std::nullopt;
   const int64_t panels = divide_up(p.channels, kPanel);
   const TileShape shape = choose_tile(p.box_width, panels, panels);
@@ -33,9 +33,10 @@ std::optional<SlicePlan> plan_narrow(const TileProblem& problem, const DeviceTra
   }
   p.tiles_per_group = static_cast<int>(lines);
   // Tiles at the end of a line read beyond it: sums of no pixel. Staged vectors reach beyond it.
-  const int64_t line_floats =
-      round_up(((round_up(p.box_width, shape.rows) - 1) * p.stride_x + p.kernel_width) * p.span + 4,
-               kLineFloats);
+  const int64_t line_floats = round_up(
+      ((round_up(p.box_width, shape.rows) - 1) * p.stride_x + p.kernel_width) * p.group_channels +
+          4,
+      kLineFloats);
   const int64_t staged_lines = (lines - 1) * p.stride_y + (p.kernel_height - 1) * p.dilation_y + 1;
   const size_t staged_bytes = sizeof(float) * static_cast<size_t>(staged_lines * line_floats);
   const size_t offset_bytes = 2 * sizeof(int64_t) * static_cast<size_t>(shape.rows);
@@ -45,8 +46,8 @@ std::optional<SlicePlan> plan_narrow(const TileProblem& problem, const DeviceTra
       "narrow.cl", "narrow", {1, 16},
       fmt::format(
           " -DCHANNELS={} -DWHOLE_VECTORS={} -DTILE_ROWS={} -DTILE_PANELS={} -DTILE_PITCH={}",
-          p.span, int{p.span <= 4 && !p.exact_input}, shape.rows, shape.panels,
-          p.stride_x * p.span));
+          p.group_channels, int{p.group_channels <= 4 && !p.exact_input}, shape.rows, shape.panels,
+          p.stride_x * p.group_channels));
   kernel.arguments = {problem.input,
                       PackedArgument{PackedKind::kWeights},
                       PackedArgument{PackedKind::kBias},
@@ -63,7 +64,7 @@ std::optional<SlicePlan> plan_narrow(const TileProblem& problem, const DeviceTra
   plan.computed_flops = 2.0 * static_cast<double>(images * p.box_height) *
                         static_cast<double>(round_up(p.box_width, shape.rows)) *
                         static_cast<double>(round_up(panels, shape.panels) * kPanel) *
-                        static_cast<double>(problem.layout.taps * p.span);
+                        static_cast<double>(problem.layout.taps * p.group_channels);
   plan.kernels.push_back(std::move(kernel));
   return plan;
 }

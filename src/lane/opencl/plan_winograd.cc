@@ -55,8 +55,9 @@ double weight_bytes(int64_t panels, int points, int channels) {
 double direct_cost(const TileArguments& p) {
   constexpr int kTaps = 9;
   const int64_t panels = divide_up(p.channels, kPanel);
-  return tile_cost(choose_tile(p.rows, panels, panels), p.rows, panels) * kPanel * kTaps * p.span +
-         kWeightByteCost * weight_bytes(panels, kTaps, p.span);
+  return tile_cost(choose_tile(p.rows, panels, panels), p.rows, panels) * kPanel * kTaps *
+             p.group_channels +
+         kWeightByteCost * weight_bytes(panels, kTaps, p.group_channels);
 }
 
 std::optional<WinogradPlan> make_plan(const TileArguments& p, WinogradVariant variant,
@@ -68,7 +69,7 @@ std::optional<WinogradPlan> make_plan(const TileArguments& p, WinogradVariant va
   plan.panels = divide_up(p.channels, kPanel);
   // A few block sizes rather than one for every number of channels: each is a kernel to compile.
   int k_block = 64;
-  while (k_block < p.span) k_block *= 2;
+  while (k_block < p.group_channels) k_block *= 2;
   const size_t row_bytes =
       sizeof(float) *
       static_cast<size_t>(variant.points() * (k_block + kPanel + kMostPanels * kPanel));
@@ -77,14 +78,15 @@ std::optional<WinogradPlan> make_plan(const TileArguments& p, WinogradVariant va
   if (!shape) return std::nullopt;
   plan.shape = *shape;
   plan.shape.k_block = k_block;
-  plan.cost =
-      variant.points() * (tile_cost(plan.shape, plan.patches, plan.panels) * kPanel * p.span +
-                          kTransformCost * static_cast<double>(plan.patches) *
-                              static_cast<double>(plan.panels + divide_up(p.span, kPanel))) +
-      kWeightByteCost * weight_bytes(plan.panels, variant.points(), p.span);
+  plan.cost = variant.points() *
+                  (tile_cost(plan.shape, plan.patches, plan.panels) * kPanel * p.group_channels +
+                   kTransformCost * static_cast<double>(plan.patches) *
+                       static_cast<double>(plan.panels + divide_up(p.group_channels, kPanel))) +
+              kWeightByteCost * weight_bytes(plan.panels, variant.points(), p.group_channels);
 
   const int64_t tiles = divide_up(plan.patches, plan.shape.rows);
-  const int64_t tile_bytes = variant.points() * plan.shape.rows * p.span * int64_t{sizeof(float)};
+  const int64_t tile_bytes =
+      variant.points() * plan.shape.rows * p.group_channels * int64_t{sizeof(float)};
   plan.tiles_per_group = std::clamp<int64_t>(kStagedBytes / tile_bytes, 1, tiles);
   while (plan.tiles_per_group > 1 && plan.staged_bytes() + plan.sums_bytes() > device.local_bytes) {
     --plan.tiles_per_group;
@@ -129,8 +131,8 @@ std::optional<SlicePlan> plan_winograd(const TileProblem& problem, const DeviceT
   const bool possible = device.single_item_groups && problem.contiguous && !problem.transposed &&
                         problem.layout.groups == 1 && p.kernel_height == 3 && p.kernel_width == 3 &&
                         p.stride_y == 1 && p.stride_x == 1 && p.dilation_y == 1 &&
-                        p.dilation_x == 1 && p.span >= kLeastChannels &&
-                        (!p.exact_input || p.span % kPanel == 0);
+                        p.dilation_x == 1 && p.group_channels >= kLeastChannels &&
+                        (!p.exact_input || p.group_channels % kPanel == 0);
   if (!possible) return std::nullopt;
   const std::optional<WinogradPlan> chosen = choose(p, device);
   if (!chosen) return std::nullopt;
@@ -158,7 +160,7 @@ std::optional<SlicePlan> plan_winograd(const TileProblem& problem, const DeviceT
                           shape.panels * kPanel);
   plan.computed_flops =
       2.0 * variant.points() * static_cast<double>(round_up(chosen->patches, shape.rows)) *
-      static_cast<double>(round_up(chosen->panels, shape.panels) * kPanel) * p.span;
+      static_cast<double>(round_up(chosen->panels, shape.panels) * kPanel) * p.group_channels;
   plan.kernels.push_back(std::move(kernel));
   return plan;
 }

@@ -249,10 +249,21 @@ std::vector<Case> conv_cases() {
                                                                         {6, 24, 6},
                                                                         {128, 128, 32},
                                                                         {1040, 32, 2},
+                                                                        {160, 40, 2},
                                                                         {96, 96, 2}}) {
     cases.push_back(
         conv_case({.n = 1, .c = c, .h = 5, .w = 6, .m = m, .groups = groups, .residual = true}));
   }
+  cases.push_back(conv_case({.n = 2,
+                             .c = 32,
+                             .h = 19,
+                             .w = 31,
+                             .m = 64,
+                             .stride = {1, 2},
+                             .dilation = {2, 1},
+                             .pads = {2, 1, 1, 3},
+                             .groups = 8,
+                             .activation = {Function::kRelu}}));
   // Depthwise.
   for (const int64_t c : {3, 16, 24, 50}) {
     cases.push_back(conv_case({.n = 2,
@@ -306,6 +317,7 @@ std::vector<Case> matrix_cases() {
   cases.push_back(conv_transpose_case(20, 24, {2, 2}, {2, 2}, {0, 0, 0, 0}, {0, 0}, 1));
   cases.push_back(conv_transpose_case(8, 40, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 1));
   cases.push_back(conv_transpose_case(16, 32, {4, 3}, {3, 1}, {1, 0, 1, 2}, {0, 0}, 2));
+  cases.push_back(conv_transpose_case(12, 20, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 4));
   for (const int64_t rows : {1, 2, 3, 4, 7, 13, 50, 57, 197}) {
     cases.push_back(linear_case({rows, 70}, 50, rows % 2 == 0, {Function::kGelu}, kRows));
   }
@@ -561,6 +573,48 @@ void check_all(const std::vector<Case>& cases) {
 }
 
 TEST(OpenClOperators, Convolutions) { check_all(conv_cases()); }
+// An infinity and a NaN in the first group's input channels must not reach the other groups, even
+// where groups share a panel of output channels.
+TEST(OpenClOperators, GroupsAreIsolated) {
+  LaneImpl* lane = test_lane();
+  ASSERT_NE(lane, nullptr);
+  std::vector<Case> cases;
+  for (const auto& [c, m, groups] : std::vector<std::array<int64_t, 3>>{
+           {128, 128, 32}, {24, 36, 3}, {32, 32, 2}, {6, 24, 6}, {12, 12, 12}, {160, 40, 2}}) {
+    cases.push_back(conv_case({.n = 1, .c = c, .h = 5, .w = 6, .m = m, .groups = groups}));
+  }
+  cases.push_back(conv_transpose_case(16, 24, {3, 3}, {2, 2}, {1, 1, 1, 1}, {1, 1}, 4));
+  for (const DeviceTraits& traits : {traits_with(true, 1), traits_with(false, 16)}) {
+    const TraitsScope scope(lane, traits);
+    for (const Case& c : cases) {
+      const Operator& op = c.graph.op(0);
+      const int64_t groups = op.kind() == OperatorKind::kConv
+                                 ? op.as<ConvAttributes>().groups
+                                 : op.as<ConvTransposeAttributes>().groups;
+      HostTensor x = c.inputs[0];
+      const int64_t poisoned = x.size() / groups;  // elements of the first group
+      for (int64_t i = 0; i < poisoned; ++i) {
+        x.data<float>()[i] = i % 2 == 0 ? std::numeric_limits<float>::infinity()
+                                        : std::numeric_limits<float>::quiet_NaN();
+      }
+      Memory memory(lane, c.graph);
+      copy_to_view(x, memory.bindings[c.graph.inputs()[0]]);
+      auto program = lane->load(c.graph, memory.bindings);
+      ASSERT_TRUE(program.ok()) << program.status().to_string();
+      auto task = (*program)->bind({0, kNone, 0, 0}, 0);
+      ASSERT_TRUE(task.ok()) << task.status().to_string();
+      ASSERT_TRUE((*task)->launch().ok());
+      ASSERT_TRUE(lane->drain(Clock::now() + std::chrono::seconds(60)).ok());
+      HostTensor got;
+      copy_from_view(memory.bindings[op.output], got);
+      for (int64_t i = got.size() / groups; i < got.size(); ++i) {
+        ASSERT_TRUE(std::isfinite(got.data<float>()[i]))
+            << c.name << ", " << (*task)->info().name << ": element " << i;
+      }
+    }
+  }
+}
+
 TEST(OpenClOperators, WinogradConvolutions) {
   LaneImpl* lane = test_lane();
   ASSERT_NE(lane, nullptr);

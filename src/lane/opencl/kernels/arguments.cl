@@ -46,15 +46,13 @@ struct TileArguments {
   int stride_y, stride_x;
   int dilation_y, dilation_x;
   int pad_top, pad_left;
-  // Input channels that one panel of weights covers, and where they start: group_channels *
-  // min(panel * 16 / group_outputs, last_group).
-  int span;
-  int group_channels, group_outputs, last_group;
+  int group_channels, group_outputs;  // input and output channels of one group
+  int last_group;
   // How the work is cut: K blocks of whole taps, or of channels of one tap; tiles of rows and
   // panels that one work-group takes.
   int taps_per_block, channels_per_block;
   int tiles_per_group, panels_per_group;
-  int exact_input;  // reading past the span's end, up to a multiple of 16, is not safe
+  int exact_input;  // reading past a group's channels, up to a multiple of 16, is not safe
   int has_bias, has_residual;
   int function;
   float alpha, beta;

@@ -26,6 +26,18 @@ VECTOR combine(VECTOR a, VECTOR b, int operation) {
 }
 #endif
 
+#if BINARY
+#define OPERATE(count)                                \
+  combine(operand(a_row + i * a_step, a_step, count), \
+          operand(b_row + i * p.b_stride[BOX_LAST], p.b_stride[BOX_LAST], count), p.operation)
+#else
+#define OPERATE(count) operand(a_row + i * a_step, a_step, count)
+#endif
+
+#define COMPUTE(count)                                              \
+  store_some(activate(OPERATE(count), p.function, p.alpha, p.beta), \
+             out_row + i * p.out_stride[BOX_LAST], count);
+
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void elementwise(
     __global const float* a, __global const float* b, __global float* out,
     struct ElementwiseArguments p) {
@@ -33,21 +45,19 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void elementwis
   const int last_row = min(p.rows, first_row + p.rows_per_group);
   const int first = get_group_id(1) * p.columns_per_group + get_local_id(0) * LANES;
   const int last = min(p.extent[BOX_LAST], (int)(get_group_id(1) + 1) * p.columns_per_group);
+  const long a_step = p.a_stride[BOX_LAST];
   for (int row = first_row; row < last_row; ++row) {
     __global const float* a_row = a + row_offset(row, p.extent, p.a_stride);
     __global float* out_row = out + row_offset(row, p.extent, p.out_stride);
 #if BINARY
     __global const float* b_row = b + row_offset(row, p.extent, p.b_stride);
 #endif
-    for (int i = first; i < last; i += WORK_ITEMS * LANES) {
-      const int count = min(LANES, last - i);
-      VECTOR v = operand(a_row + i * p.a_stride[BOX_LAST], p.a_stride[BOX_LAST], count);
-#if BINARY
-      v = combine(v, operand(b_row + i * p.b_stride[BOX_LAST], p.b_stride[BOX_LAST], count),
-                  p.operation);
-#endif
-      store_some(activate(v, p.function, p.alpha, p.beta), out_row + i * p.out_stride[BOX_LAST],
-                 count);
+    int i = first;
+    for (; i + LANES <= last; i += WORK_ITEMS * LANES) {
+      COMPUTE(LANES)
+    }
+    if (i < last) {
+      COMPUTE(last - i)
     }
   }
 }

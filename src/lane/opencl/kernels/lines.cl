@@ -40,8 +40,20 @@ float shared_total(float v, __local float* scratch, bool maximum) {
 }
 #endif
 
-#define FOR_LINE for (int i = get_local_id(0) * LANES; i < p.length; i += WORK_ITEMS * LANES)
-#define COUNT min(LANES, p.length - i)
+// Does something for each vector of the line, at element i with `count` elements; that these are
+// mostly whole vectors is known to the compiler.
+#define FOR_LINE(...)                                        \
+  {                                                          \
+    int i = get_local_id(0) * LANES;                         \
+    for (; i + LANES <= p.length; i += WORK_ITEMS * LANES) { \
+      const int count = LANES;                               \
+      __VA_ARGS__;                                           \
+    }                                                        \
+    if (i < p.length) {                                      \
+      const int count = p.length - i;                        \
+      __VA_ARGS__;                                           \
+    }                                                        \
+  }
 
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void lines(
     __global const float* x, __global const float* scale, __global const float* bias,
@@ -56,38 +68,29 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void lines(
     __global float* to = out + line_offset(line, p.extent, p.out_stride);
 #if LAYER_NORM
     VECTOR sums = (VECTOR)0.0f;
-    FOR_LINE sums += load_some(from + i * p.a_step, COUNT);
+    FOR_LINE(sums += load_some(from + i * p.a_step, count))
     const float mean = SHARED_SUM(lanes_sum(sums)) / p.length;
     VECTOR squares = (VECTOR)0.0f;
-    FOR_LINE {
-      const VECTOR v = load_or(from + i * p.a_step, COUNT, mean) - mean;
-      squares = fma(v, v, squares);
-    }
+    FOR_LINE(const VECTOR v = load_or(from + i * p.a_step, count, mean) - mean;
+             squares = fma(v, v, squares))
     const float factor = 1.0f / sqrt(SHARED_SUM(lanes_sum(squares)) / p.length + p.epsilon);
-    FOR_LINE {
-      const VECTOR v = (load_some(from + i * p.a_step, COUNT) - mean) * factor;
-      store_some(fma(v, LOAD(scale + i), LOAD(bias + i)), to + i * p.out_step, COUNT);
-    }
+    FOR_LINE(const VECTOR v = (load_some(from + i * p.a_step, count) - mean) * factor;
+             store_some(fma(v, LOAD(scale + i), LOAD(bias + i)), to + i * p.out_step, count))
 #else
     VECTOR greatest = (VECTOR)-INFINITY;
-    FOR_LINE greatest = max(greatest, load_or(from + i * p.a_step, COUNT, -INFINITY));
+    FOR_LINE(greatest = max(greatest, load_or(from + i * p.a_step, count, -INFINITY)))
     const float top = SHARED_MAX(lanes_max(greatest));
     VECTOR sums = (VECTOR)0.0f;
 #if LOG_SOFTMAX
-    FOR_LINE sums += exponential(load_or(from + i * p.a_step, COUNT, -INFINITY) - top);
+    FOR_LINE(sums += exponential(load_or(from + i * p.a_step, count, -INFINITY) - top))
     const float shift = top + log(SHARED_SUM(lanes_sum(sums)));
-    FOR_LINE store_some(load_some(from + i * p.a_step, COUNT) - shift, to + i * p.out_step, COUNT);
+    FOR_LINE(store_some(load_some(from + i * p.a_step, count) - shift, to + i * p.out_step, count))
 #else
-    FOR_LINE {
-      const VECTOR v = exponential(load_or(from + i * p.a_step, COUNT, -INFINITY) - top);
-      sums += v;
-      store_some(v, to + i * p.out_step, COUNT);
-    }
+    FOR_LINE(const VECTOR v = exponential(load_or(from + i * p.a_step, count, -INFINITY) - top);
+             sums += v; store_some(v, to + i * p.out_step, count))
     const float factor = 1.0f / SHARED_SUM(lanes_sum(sums));
-    FOR_LINE {
-      __global float* at = to + i * p.out_step;
-      store_some(load_some(at, COUNT) * factor, at, COUNT);
-    }
+    FOR_LINE(__global float* at = to + i * p.out_step;
+             store_some(load_some(at, count) * factor, at, count))
 #endif
 #endif
   }

@@ -3,7 +3,8 @@
 // panels of 16 output channels, [panel][tap][channel][16].
 //
 // Build options: TILE_ROWS and TILE_PANELS give the tile of accumulators that a work-item keeps in
-// registers; POINTWISE: one tap and no padding; TRANSPOSED: transposed convolution.
+// registers; POINTWISE: one tap and no padding; TRANSPOSED: transposed convolution; OWN_GROUPS, for
+// several work-items: neighbouring output channels may be of different groups.
 
 #if WORK_ITEMS == 1
 
@@ -111,17 +112,17 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void tile(
   const int begin = get_group_id(1) * p.panels_per_group;
   const int end = min((p.channels + PANEL - 1) / PANEL, begin + p.panels_per_group);
   const int taps = p.kernel_height * p.kernel_width;
-  const int depth = taps * p.span;
-  const bool one_block = p.taps_per_block >= taps && p.channels_per_block >= p.span;
-  const int group = min((p.first_panel + begin) * PANEL / p.group_outputs, p.last_group);
+  const int depth = taps * p.group_channels;
+  const bool one_block = p.taps_per_block >= taps && p.channels_per_block >= p.group_channels;
+  const int group = (p.first_panel + begin) * PANEL / p.group_outputs;
   input += group * p.group_channels;
   weights += (long)p.first_panel * depth * PANEL;
 
   for (int block = 0; block < depth;) {
-    const int first_tap = block / p.span;
-    const int first_channel = block % p.span;
+    const int first_tap = block / p.group_channels;
+    const int first_channel = block % p.group_channels;
     const int block_taps = min(taps - first_tap, p.taps_per_block);
-    const int block_channels = min(p.span - first_channel, p.channels_per_block);
+    const int block_channels = min(p.group_channels - first_channel, p.channels_per_block);
     const int block_depth = block_taps * block_channels;
 
     int x = first_row % p.box_width;
@@ -185,6 +186,12 @@ void store_strided(float4 v, __global float* p, long stride, int count) {
   if (count > 3) p[3 * stride] = v.w;
 }
 
+// Where the input channels of the group start that output channel `channel` of the box belongs to.
+long group_start(int channel, struct TileArguments p) {
+  const int group = (p.first_panel * PANEL + channel) / p.group_outputs;
+  return (long)min(group, p.last_group) * p.group_channels * p.in_channel;
+}
+
 // A group of ITEMS_X * ITEMS_Y work-items computes ITEMS_X * 4 channels of ITEMS_Y * TILE_ROWS
 // rows; each work-item four channels of TILE_ROWS rows that lie ITEMS_Y apart.
 __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void tile(
@@ -195,9 +202,16 @@ __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void tile(
   const int row = get_group_id(1) * (ITEMS_Y * TILE_ROWS) + get_local_id(1);
   const int panel = p.first_panel + channel / PANEL;
   const int taps = p.kernel_height * p.kernel_width;
-  const int group = min(panel * PANEL / p.group_outputs, p.last_group);
-  input += group * p.group_channels * p.in_channel;
-  weights += (long)panel * taps * p.span * PANEL + channel % PANEL;
+#if OWN_GROUPS
+  long4 from_channel;  // of each lane; lanes without an output do as the last one
+  from_channel.x = group_start(channel, p);
+  from_channel.y = group_start(channel + 1, p);
+  from_channel.z = group_start(channel + 2, p);
+  from_channel.w = group_start(channel + 3, p);
+#else
+  input += group_start(channel, p);
+#endif
+  weights += (long)panel * taps * p.group_channels * PANEL + channel % PANEL;
 
   float4 sums[TILE_ROWS];
   int image[TILE_ROWS], y[TILE_ROWS], x[TILE_ROWS];
@@ -229,11 +243,19 @@ __attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void tile(
       from[m] = input + (hit ? image[m] * p.in_image + in_y * p.in_line + in_x * p.in_pixel : 0);
       inside[m] = hit;
     }
-    for (int c = 0; c < p.span; ++c) {
+    for (int c = 0; c < p.group_channels; ++c) {
       const float4 w = vload4(0, weights);
       weights += PANEL;
       for (int m = 0; m < TILE_ROWS; ++m) {
-        sums[m] = fma((float4)(inside[m] ? from[m][c * p.in_channel] : 0.0f), w, sums[m]);
+        __global const float* x = from[m] + c * p.in_channel;
+#if OWN_GROUPS
+        const float4 v = inside[m] ? (float4)(x[from_channel.x], x[from_channel.y],
+                                              x[from_channel.z], x[from_channel.w])
+                                   : 0.0f;
+#else
+        const float4 v = inside[m] ? x[0] : 0.0f;
+#endif
+        sums[m] = fma(v, w, sums[m]);
       }
     }
   }

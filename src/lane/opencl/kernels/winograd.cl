@@ -170,7 +170,7 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void winograd(
     patch.last_y = min(SIDE, p.in_height - top);
     patch.first_x = max(0, -left);
     patch.last_x = min(SIDE, p.in_width - left);
-    for (int c = 0; c < p.span; c += 16) {
+    for (int c = 0; c < p.group_channels; c += 16) {
       stage_patch(patch, c, staged + m * TILE_PITCH + c, point_stride, p);
     }
   }
@@ -180,11 +180,11 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void winograd(
       for (int point = 0; point < POINTS; ++point) {
         __local const float* a = staged + point * point_stride + tile * TILE_PITCH;
         __global const float* b =
-            weights + ((long)(p.first_panel + panel) * POINTS + point) * p.span * PANEL;
+            weights + ((long)(p.first_panel + panel) * POINTS + point) * p.group_channels * PANEL;
         __local float16* saved = sums + point * TILE_SUMS;
         float16 tile_sums[TILE_PANELS][TILE_ROWS];
         CLEAR_TILE(tile_sums)
-        MULTIPLY_TILE(tile_sums, a, b, (long)POINTS * p.span * PANEL, p.span)
+        MULTIPLY_TILE(tile_sums, a, b, (long)POINTS * p.group_channels * PANEL, p.group_channels)
         SAVE_TILE(tile_sums, saved)
       }
       for (int m = 0; m < min(TILE_ROWS, group_rows - tile); ++m) {
