@@ -56,7 +56,8 @@ class Calibration : public CostModel {
     std::vector<std::pair<int, Curve>> curves;  // by axis
   };
 
-  Calibration(const Graph& graph, int lanes) : graph_(graph), costs_(lanes), overhead_us_(lanes), enqueueing_(lanes) {}
+  Calibration(const Graph& graph, int lanes)
+      : graph_(graph), costs_(lanes), overhead_us_(lanes), enqueueing_(lanes) {}
   void build(const std::vector<std::string>& signatures, const std::vector<std::string>& lane_names,
              const CalibrationData& data);
 

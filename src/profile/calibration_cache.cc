@@ -4,11 +4,11 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "support/cache_folder.h"
 #include "support/log.h"
 #include "support/write_file.h"
 
@@ -87,20 +87,8 @@ CalibrationData parse(const std::string& text, const std::string& fingerprint) {
 
 }  // namespace
 
-std::string default_calibration_dir() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) {
-    return cache + "/tandem/calibration";
-  }
-  const std::string home = variable("HOME");
-  return home.empty() ? "none" : home + "/.cache/tandem/calibration";
-}
-
 CalibrationCache::CalibrationCache(std::string dir, std::string fingerprint)
-    : dir_(dir.empty() ? default_calibration_dir() : std::move(dir)),
+    : dir_(dir.empty() ? default_cache_folder("calibration") : std::move(dir)),
       fingerprint_(std::move(fingerprint)) {
   if (dir_ != "none") path_ = fmt::format("{}/{:016x}.json", dir_, hash_of(fingerprint_));
 }

@@ -26,11 +26,8 @@ struct CalibrationData {
   bool operator==(const CalibrationData&) const = default;
 };
 
-// $XDG_CACHE_HOME/tandem/calibration or ~/.cache/tandem/calibration; "none" if there is no home.
-std::string default_calibration_dir();
-
-// `dir` is "none" for no cache, and empty for the default one. Neither call fails: what cannot be
-// read or written costs measurements only, and is warned of in the log.
+// `dir` is "none" for no cache, and empty for the user's cache folder. Neither call fails: what
+// cannot be read or written costs measurements only, and is warned of in the log.
 class CalibrationCache {
  public:
   CalibrationCache(std::string dir, std::string fingerprint);

@@ -78,8 +78,8 @@ StatusOr<std::shared_ptr<LaneCrew>> LaneCrew::create(std::vector<Lane*> lanes, F
     const bool asynchronous = lane->info().asynchronous;
     auto* queue_lane = asynchronous ? dynamic_cast<QueueLane*>(lane) : nullptr;
     if (asynchronous && !queue_lane) {
-      return internal_error(fmt::format("lane {} is asynchronous but has no queue",
-                                        lane->info().name));
+      return internal_error(
+          fmt::format("lane {} is asynchronous but has no queue", lane->info().name));
     }
     crew->queue_lanes_.push_back(queue_lane);
     crew->threads_.push_back(asynchronous ? nullptr : std::make_shared<WorkerThread>());

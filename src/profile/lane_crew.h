@@ -40,8 +40,8 @@ class WorkerThread {
 
 // Who enqueues the slices of lanes that have a queue.
 enum class Feeder {
-  kAuto,         // kOwnThread if the machine has a core that no lane computes on, else kFirstCpuLane
-  kOwnThread,    // a thread for each such lane
+  kAuto,       // kOwnThread if the machine has a core that no lane computes on, else kFirstCpuLane
+  kOwnThread,  // a thread for each such lane
   kFirstCpuLane  // the first CPU lane's controlling thread, before its own slices
 };
 
@@ -77,8 +77,7 @@ class LaneCrew {
     std::shared_ptr<LaneCrew> crew_;
   };
   // kDeadlineExceeded if others keep the lanes busy until then.
-  static StatusOr<Lease> acquire(const std::shared_ptr<LaneCrew>& crew,
-                                 Clock::time_point deadline);
+  static StatusOr<Lease> acquire(const std::shared_ptr<LaneCrew>& crew, Clock::time_point deadline);
 
  private:
   LaneCrew() = default;

@@ -36,9 +36,8 @@ std::string text_of(const MatMulAttributes& a) {
 
 std::string text_of(const PoolAttributes& a) {
   return fmt::format("{} k{} s{} d{} p{} {}", a.kind == PoolAttributes::Kind::kMax ? "max" : "avg",
-                     fmt::join(a.kernel, "x"), fmt::join(a.stride, "x"),
-                     fmt::join(a.dilation, "x"), fmt::join(a.pads, "x"),
-                     a.count_include_pad ? "i" : "");
+                     fmt::join(a.kernel, "x"), fmt::join(a.stride, "x"), fmt::join(a.dilation, "x"),
+                     fmt::join(a.pads, "x"), a.count_include_pad ? "i" : "");
 }
 
 std::string text_of(const ReduceAttributes& a) {

@@ -39,8 +39,8 @@ class SignalTimer : public SliceTimer {
   StatusOr<std::vector<double>> time(const std::vector<Task*>& tasks) override {
     ++round_;
     const Clock::time_point deadline = Clock::now() + kDeadline;
-    const double polls = std::chrono::duration<double>(2 * kDeadline).count() *
-                         lane_.polls_per_second();
+    const double polls =
+        std::chrono::duration<double>(2 * kDeadline).count() * lane_.polls_per_second();
     const uint32_t first = lines_[kDone].value.load();
     uint32_t count = first;
     const auto enqueue = [&]() -> Status {

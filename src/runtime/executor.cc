@@ -62,13 +62,12 @@ Status Executor::bind(const Schedule& schedule, const TensorBindings& bindings) 
     }
   }
 
+  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> memory,
+                          Arena::allocator_for(crew_->lanes())(SharedCounters::bytes_for(lanes)));
   TANDEM_ASSIGN_OR_RETURN(
-      std::shared_ptr<std::byte> memory,
-      Arena::allocator_for(crew_->lanes())(SharedCounters::bytes_for(lanes)));
-  TANDEM_ASSIGN_OR_RETURN(
-      sync_, make_synchronization(options_.mechanism, std::move(queue_lanes), schedule,
-                                  SharedCounters::create(std::move(memory), lanes,
-                                                         options_.first_count)));
+      sync_,
+      make_synchronization(options_.mechanism, std::move(queue_lanes), schedule,
+                           SharedCounters::create(std::move(memory), lanes, options_.first_count)));
 
   // Each lane on its own thread, all threads at once.
   std::vector<Status> bound(lanes);
@@ -81,8 +80,7 @@ Status Executor::bind(const Schedule& schedule, const TensorBindings& bindings) 
   }
   for (const Crewman& crewman : crewmen_) crewman.thread->run([] {});
   for (size_t l = 0; l < lanes; ++l) {
-    TANDEM_RETURN_IF_ERROR(
-        bound[l].with_context("lane " + crew_->info(static_cast<int>(l)).name));
+    TANDEM_RETURN_IF_ERROR(bound[l].with_context("lane " + crew_->info(static_cast<int>(l)).name));
   }
   return {};
 }

@@ -33,15 +33,16 @@ struct ExecutorOptions {
 class Executor {
  public:
   // Loads the graph on every lane that has slices, and binds them. The schedule must pass
-  // check_schedule(). Takes no lease: the caller has one. Graph and memory must outlive the executor.
+  // check_schedule(). Takes no lease: the caller has one. Graph and memory must outlive the
+  // executor.
   static StatusOr<std::unique_ptr<Executor>> create(const Graph& graph, const Schedule& schedule,
                                                     const TensorBindings& bindings,
                                                     std::shared_ptr<LaneCrew> crew,
                                                     const ExecutorOptions& options);
   ~Executor();
 
-  // Once the lanes are ours and idle: `prepare`, then the schedule, then `collect` if all went well.
-  // Not reentrant. The clock of the deadline starts at the call.
+  // Once the lanes are ours and idle: `prepare`, then the schedule, then `collect` if all went
+  // well. Not reentrant. The clock of the deadline starts at the call.
   Status run(const std::function<void()>& prepare, const std::function<void()>& collect);
   // Makes the run in progress, if any, return kCancelled. Callable from any thread.
   void cancel();
@@ -90,7 +91,8 @@ class Executor {
   // Waits for the threads of the last run; then brings counters to where the next one starts.
   bool settle(Clock::time_point deadline);
   void fail(int lane, Status reason);
-  // The deadline has passed, for the host or for a device. Does nothing if there is a reason already.
+  // The deadline has passed, for the host or for a device. Does nothing if there is a reason
+  // already.
   void expire();
   std::string name_of(int lane, int slice) const;
   // What each unfinished lane is at.

@@ -19,10 +19,10 @@ namespace tandem {
 // that nothing reuses.
 struct MemoryPlan {
   Placement placement;
-  std::vector<int64_t> offsets;   // bytes, by TensorId; kNone: nothing in the arena
-  size_t bytes = 0;               // of the arena
+  std::vector<int64_t> offsets;  // bytes, by TensorId; kNone: nothing in the arena
+  size_t bytes = 0;              // of the arena
   size_t bytes_without_reuse = 0;
-  std::vector<bool> survives;     // by TensorId: what it holds after a run is its value
+  std::vector<bool> survives;  // by TensorId: what it holds after a run is its value
 };
 
 struct MemoryPlanOptions {
@@ -42,7 +42,8 @@ class Arena {
   // Zeroed and 64-byte aligned memory.
   using Allocator = std::function<StatusOr<std::shared_ptr<std::byte>>(size_t bytes)>;
   static Allocator host_allocator();
-  // Memory that all of the lanes can use: the first queue lane's, if it shares any, else the host's.
+  // Memory that all of the lanes can use: the first queue lane's, if it shares any, else the
+  // host's.
   static Allocator allocator_for(const std::vector<Lane*>& lanes);
 
   // Allocates, and writes the constants that have a place.

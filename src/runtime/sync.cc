@@ -39,7 +39,9 @@ Synchronization::Synchronization(std::vector<QueueLane*> queue_lanes, const Sche
 void Synchronization::begin(Clock::time_point deadline) { deadline_ = deadline; }
 
 void Synchronization::signal(int lane, int count) {
-  shared_.counters[lane].value.store(target(lane, count), std::memory_order_release);
+  // An exchange, where a store would do for plain writes: on x86 it also waits for the streaming
+  // stores that libraries may use.
+  shared_.counters[lane].value.exchange(target(lane, count), std::memory_order_release);
 }
 
 Status Synchronization::wait(const Wait& wait) {
@@ -87,9 +89,10 @@ int Synchronization::finished(int lane) const {
                           base_[lane]);
 }
 
-StatusOr<std::unique_ptr<Synchronization>> make_synchronization(
-    SyncMechanism mechanism, std::vector<QueueLane*> queue_lanes, const Schedule& schedule,
-    SharedCounters shared) {
+StatusOr<std::unique_ptr<Synchronization>> make_synchronization(SyncMechanism mechanism,
+                                                                std::vector<QueueLane*> queue_lanes,
+                                                                const Schedule& schedule,
+                                                                SharedCounters shared) {
   if (mechanism == SyncMechanism::kEvent) {
     return EventSynchronization::create(std::move(queue_lanes), schedule, std::move(shared));
   }
@@ -105,9 +108,9 @@ StatusOr<SyncMechanism> choose_mechanism(SyncMechanism asked, const std::vector<
   for (QueueLane* lane : lanes) {
     if (!lane) continue;
     if (lane->shared_memory() != SharedMemoryKind::kFineAtomics) {
-      *why = fmt::format("lane {} has {}; polling counters needs {}", lane->info().name,
-                         to_string(lane->shared_memory()),
-                         to_string(SharedMemoryKind::kFineAtomics));
+      *why =
+          fmt::format("lane {} has {}; polling counters needs {}", lane->info().name,
+                      to_string(lane->shared_memory()), to_string(SharedMemoryKind::kFineAtomics));
     } else if (const Status passed = lane->self_test(); !passed.ok()) {
       *why = fmt::format("lane {} failed the self-test: {}", lane->info().name, passed.message());
     }

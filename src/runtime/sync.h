@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "lane/lane.h"
-#include "support/cpu_relax.h"
 #include "schedule/schedule.h"
 #include "support/clock.h"
+#include "support/cpu_relax.h"
 #include "tandem/session.h"
 
 namespace tandem {
@@ -21,8 +21,8 @@ namespace tandem {
 // own. Must lie in memory of kind kFineAtomics where a device polls or signals.
 struct SharedCounters {
   std::shared_ptr<std::byte> memory;
-  ProgressCounter* counters = nullptr;      // by lane
-  std::atomic<uint32_t>* abort = nullptr;   // not zero: every wait gives up
+  ProgressCounter* counters = nullptr;     // by lane
+  std::atomic<uint32_t>* abort = nullptr;  // not zero: every wait gives up
 
   // Puts counters that stand at `start`, and the flag, into `memory`.
   static SharedCounters create(std::shared_ptr<std::byte> memory, size_t lanes, uint32_t start);
@@ -67,9 +67,7 @@ class Synchronization {
   Synchronization(std::vector<QueueLane*> queue_lanes, const Schedule& schedule,
                   SharedCounters shared);
 
-  uint32_t target(int lane, int count) const {
-    return base_[lane] + static_cast<uint32_t>(count);
-  }
+  uint32_t target(int lane, int count) const { return base_[lane] + static_cast<uint32_t>(count); }
   // Polls until `done()`. An error as for wait().
   template <typename Done>
   Status poll_until(const Done& done);
@@ -109,9 +107,10 @@ Status Synchronization::poll_until(const Done& done) {
 }
 
 // kUnsupported if the lanes cannot do it, saying why. `mechanism` is not kAuto.
-StatusOr<std::unique_ptr<Synchronization>> make_synchronization(
-    SyncMechanism mechanism, std::vector<QueueLane*> queue_lanes, const Schedule& schedule,
-    SharedCounters shared);
+StatusOr<std::unique_ptr<Synchronization>> make_synchronization(SyncMechanism mechanism,
+                                                                std::vector<QueueLane*> queue_lanes,
+                                                                const Schedule& schedule,
+                                                                SharedCounters shared);
 
 // What kAuto means for these lanes: svm if all queue lanes pass their self-test, else event. `why`
 // then says why not svm. A forced kSvm that does not pass is kUnsupported.

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "support/cpu_relax.h"
 #include "runtime/memory_plan.h"
 #include "runtime/sync.h"
+#include "support/cpu_relax.h"
 #include "support/statistics.h"
 
 namespace tandem {
@@ -180,10 +180,10 @@ StatusOr<std::vector<LanePairTimes>> bench_sync(const std::shared_ptr<Platform>&
     for (int queue = 0; queue < lanes; ++queue) {
       if (crew->queue_lane(cpu) || !crew->queue_lane(queue)) continue;
       LanePairTimes pair{crew->info(cpu).name, crew->info(queue).name, {}, {}};
-      TANDEM_ASSIGN_OR_RETURN(
-          pair.svm, bench_crossing(*crew, cpu, queue, SyncMechanism::kSvm, options));
-      TANDEM_ASSIGN_OR_RETURN(
-          pair.event, bench_crossing(*crew, cpu, queue, SyncMechanism::kEvent, options));
+      TANDEM_ASSIGN_OR_RETURN(pair.svm,
+                              bench_crossing(*crew, cpu, queue, SyncMechanism::kSvm, options));
+      TANDEM_ASSIGN_OR_RETURN(pair.event,
+                              bench_crossing(*crew, cpu, queue, SyncMechanism::kEvent, options));
       pairs.push_back(std::move(pair));
     }
   }

@@ -12,10 +12,10 @@ StatusOr<std::unique_ptr<Synchronization>> EventSynchronization::create(
     for (const ScheduledSlice& scheduled : schedule.lanes[lane]) {
       for (const Wait& wait : scheduled.waits) {
         if (queue_lanes[lane] && queue_lanes[wait.lane]) {
-          return unsupported(fmt::format("lane {} waits for lane {}, but the mechanism event has no "
-                                         "waits between two queues",
-                                         queue_lanes[lane]->info().name,
-                                         queue_lanes[wait.lane]->info().name));
+          return unsupported(
+              fmt::format("lane {} waits for lane {}, but the mechanism event has no "
+                          "waits between two queues",
+                          queue_lanes[lane]->info().name, queue_lanes[wait.lane]->info().name));
         }
       }
     }
@@ -76,8 +76,8 @@ Status EventSynchronization::enqueue_wait_in_queue(int lane, const Wait& wait) {
 
 Status EventSynchronization::wait_for_queue(const Wait& wait) {
   QueueCrossing& crossing = queue_crossings_.at({wait.lane, wait.count});
-  TANDEM_RETURN_IF_ERROR(poll_until(
-      [&] { return crossing.published.load(std::memory_order_acquire) != nullptr; }));
+  TANDEM_RETURN_IF_ERROR(
+      poll_until([&] { return crossing.published.load(std::memory_order_acquire) != nullptr; }));
   TANDEM_RETURN_IF_ERROR(crossing.published.load(std::memory_order_acquire)->wait(deadline_));
   if (aborted()) return cancelled("the run was aborted");
   // Nobody waits for this counter: it is for finished(), which reports read.

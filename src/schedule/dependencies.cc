@@ -94,8 +94,8 @@ SliceOrder order_slices(const Predecessors& predecessors) {
   if (result.order.size() == total) return result;
   for (size_t lane = 0; lane < lanes; ++lane) {
     if (next[lane] == predecessors[lane].size()) continue;
-    result.cycle = find_cycle(predecessors, done,
-                              {static_cast<int>(lane), static_cast<int>(next[lane])});
+    result.cycle =
+        find_cycle(predecessors, done, {static_cast<int>(lane), static_cast<int>(next[lane])});
     break;
   }
   return result;

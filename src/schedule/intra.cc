@@ -42,8 +42,8 @@ class Simulation {
     const std::vector<int> waits = waits_of(share);
     // A slice has to be enqueued before it can start.
     const auto before = static_cast<double>(finish_[share.lane].size());
-    double start = std::max(free_at(share.lane),
-                            (before + 1) * problem_.cost->enqueue_us(share.lane));
+    double start =
+        std::max(free_at(share.lane), (before + 1) * problem_.cost->enqueue_us(share.lane));
     double crossings = 0;
     for (size_t from = 0; from < waits.size(); ++from) {
       if (waits[from] == 0) continue;
@@ -104,17 +104,15 @@ class Simulation {
   const Problem& problem_;
   const std::vector<double> free_from_;
   Dependencies dependencies_;
-  std::vector<std::vector<double>> finish_;                  // by lane and index
-  std::vector<std::vector<int>> known_;                      // by lane: what it knows now
-  std::vector<std::vector<std::vector<int>>> known_after_;   // by lane and index
+  std::vector<std::vector<double>> finish_;                 // by lane and index
+  std::vector<std::vector<int>> known_;                     // by lane: what it knows now
+  std::vector<std::vector<std::vector<int>>> known_after_;  // by lane and index
 };
 
 class IntraSearch {
  public:
   IntraSearch(const Problem& problem, std::vector<double> free_from)
-      : problem_(problem),
-        graph_(*problem.graph),
-        simulation_(problem, std::move(free_from)) {
+      : problem_(problem), graph_(*problem.graph), simulation_(problem, std::move(free_from)) {
     for (int from = 0; from < lane_count(); ++from) {
       for (int to = 0; to < lane_count(); ++to) {
         if (from != to) join_us_ = std::max(join_us_, problem.cost->crossing_us(from, to));
@@ -164,8 +162,8 @@ class IntraSearch {
   double score_of(const std::vector<Share>& shares) const {
     double end = 0;
     for (const Share& share : shares) {
-      end = std::max(end, simulation_.start_us(share) +
-                              problem_.cost->slice_us(share.lane, share.slice));
+      end = std::max(
+          end, simulation_.start_us(share) + problem_.cost->slice_us(share.lane, share.slice));
     }
     const OperatorId op = shares.front().slice.op;
     const bool joined = shares.size() > 1 && !graph_.output_of(op).consumers.empty();

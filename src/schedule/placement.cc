@@ -52,8 +52,8 @@ class Analysis {
     const Tensor& output = graph_.tensor(op.output);
     const int axis = op.as<ConcatAttributes>().axis;
     const TensorPlace parent = placement_.tensors[op.output];
-    bool all = output.type == DataType::kFloat32 && output.layout.padded &&
-               keeps_pitch(output, axis);
+    bool all =
+        output.type == DataType::kFloat32 && output.layout.padded && keeps_pitch(output, axis);
     if (!all) return;
     int64_t begin = 0;
     for (size_t i = 0; i < op.inputs.size(); ++i) {

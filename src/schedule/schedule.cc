@@ -70,8 +70,7 @@ Predecessors waits_of(const Schedule& schedule) {
 // What is known when the slice starts, given what is known after each of its predecessors.
 Progress known_at_start(const std::vector<std::vector<Progress>>& finished, Position p,
                         const std::vector<Position>& waited_for) {
-  Progress known =
-      p.index > 0 ? finished[p.lane][p.index - 1] : Progress(finished.size(), 0);
+  Progress known = p.index > 0 ? finished[p.lane][p.index - 1] : Progress(finished.size(), 0);
   for (Position q : waited_for) join(&known, finished[q.lane][q.index]);
   return known;
 }
@@ -114,8 +113,8 @@ Status check_slices(const Graph& graph, const Schedule& schedule, const Placemen
     for (const ScheduledSlice& scheduled : schedule.lanes[lane]) {
       const Slice& slice = scheduled.slice;
       if (slice.op < 0 || slice.op >= static_cast<OperatorId>(by_operator.size())) {
-        return invalid_argument(
-            fmt::format("lane {} has a slice of operator {}, which does not exist", lane, slice.op));
+        return invalid_argument(fmt::format(
+            "lane {} has a slice of operator {}, which does not exist", lane, slice.op));
       }
       if (!placement.launched[slice.op]) {
         return invalid_argument(fmt::format(
@@ -171,9 +170,10 @@ Status check_waits(const Graph& graph, const Schedule& schedule) {
             name_of(graph, schedule, {static_cast<int>(lane), static_cast<int>(i)});
         if (wait.lane < 0 || wait.lane >= static_cast<int>(schedule.lanes.size()) ||
             wait.lane == static_cast<int>(lane)) {
-          return invalid_argument(fmt::format("{} waits for lane {}, which is not another lane of "
-                                              "the schedule",
-                                              who, wait.lane));
+          return invalid_argument(
+              fmt::format("{} waits for lane {}, which is not another lane of "
+                          "the schedule",
+                          who, wait.lane));
         }
         if (wait.lane <= previous) {
           return invalid_argument(
@@ -201,8 +201,8 @@ Status derive_waits(const Graph& graph, Schedule* schedule) {
   auto finished = one_per_slice<Progress>(*schedule);
   for (Position p : order.order) {
     ScheduledSlice& scheduled = schedule->lanes[p.lane][p.index];
-    const std::vector<Position> waits = minimal_waits(
-        finished, known_at_start(finished, p, {}), needed[p.lane][p.index]);
+    const std::vector<Position> waits =
+        minimal_waits(finished, known_at_start(finished, p, {}), needed[p.lane][p.index]);
     scheduled.waits.clear();
     for (Position q : waits) scheduled.waits.push_back({q.lane, q.index + 1});
     Progress known = known_at_start(finished, p, waits);

@@ -20,8 +20,8 @@ struct Wait {
 
 struct ScheduledSlice {
   Slice slice;
-  int threads = 0;          // CPU lanes; 0: the lane's maximum
-  double predicted_us = 0;  // 0: unknown
+  int threads = 0;            // CPU lanes; 0: the lane's maximum
+  double predicted_us = 0;    // 0: unknown
   std::vector<Wait> waits{};  // at most one per other lane, by ascending lane
 };
 

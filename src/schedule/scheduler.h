@@ -14,8 +14,8 @@ namespace tandem {
 struct LaneTraits {
   std::string name;
   bool asynchronous = false;
-  // The lane whose thread enqueues this lane's slices, all of them before its own first slice; kNone
-  // if a thread of its own does.
+  // The lane whose thread enqueues this lane's slices, all of them before its own first slice;
+  // kNone if a thread of its own does.
   int fed_by = kNone;
 };
 

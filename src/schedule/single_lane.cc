@@ -32,9 +32,8 @@ double single_lane_us(const Problem& problem, int lane) {
 }
 
 StatusOr<Schedule> SingleLaneScheduler::schedule(const Problem& problem) const {
-  const auto lane = std::find_if(problem.lanes.begin(), problem.lanes.end(), [&](const auto& l) {
-    return l.asynchronous == asynchronous_;
-  });
+  const auto lane = std::find_if(problem.lanes.begin(), problem.lanes.end(),
+                                 [&](const auto& l) { return l.asynchronous == asynchronous_; });
   if (lane == problem.lanes.end()) {
     std::vector<std::string> names;
     for (const LaneTraits& l : problem.lanes) names.push_back(l.name);

@@ -76,9 +76,7 @@ class CalibrationTest : public ::testing::Test {
     return std::move(made).value();
   }
   bool launched_anything() const { return slow_->launches + fast_->launches > 0; }
-  std::string cache_file() const {
-    return CalibrationCache(dir_, fingerprint_).path();
-  }
+  std::string cache_file() const { return CalibrationCache(dir_, fingerprint_).path(); }
 
   std::string dir_;
   std::string fingerprint_ = "machine A";
@@ -156,11 +154,10 @@ TEST_F(CalibrationTest, WithoutTimeEverythingIsEstimated) {
 
 TEST_F(CalibrationTest, ACorruptCacheIsReplaced) {
   ASSERT_TRUE(calibrate());
-  for (const char* text :
-       {"", "{", "[]", R"({"version": 2})",
-        R"({"version":2,"fingerprint":"machine A","crossings":{},"enqueueing":{},
+  for (const char* text : {"", "{", "[]", R"({"version": 2})",
+                           R"({"version":2,"fingerprint":"machine A","crossings":{},"enqueueing":{},
             "slices":{"s":{"slow":{"whole":-1}}}})",
-        R"({"version":2,"fingerprint":"machine A","crossings":{},"enqueueing":{},
+                           R"({"version":2,"fingerprint":"machine A","crossings":{},"enqueueing":{},
             "slices":{"s":{"slow":{"1:x":1}}}})"}) {
     std::ofstream(cache_file()) << text;
     EXPECT_EQ(CalibrationCache(dir_, fingerprint_).load(), CalibrationData()) << text;
@@ -229,8 +226,7 @@ TEST(Signature, TellsApartWhatTakesDifferentTimes) {
 
 // A queue is timed by its signals, or where it has none, by waiting for it.
 TEST(CalibrationOnQueues, BothWays) {
-  for (const SharedMemoryKind memory :
-       {SharedMemoryKind::kFineAtomics, SharedMemoryKind::kFine}) {
+  for (const SharedMemoryKind memory : {SharedMemoryKind::kFineAtomics, SharedMemoryKind::kFine}) {
     Graph graph;
     const TensorId x = graph.add_input("x", DataType::kFloat32, {4, 64});
     graph.mark_output(graph.add("a", UnaryAttributes{}, {x}).value());

@@ -17,8 +17,8 @@
 
 #include "graph/reference.h"
 #include "lane/lane.h"
-#include "support/cpu_relax.h"
 #include "support/clock.h"
+#include "support/cpu_relax.h"
 #include "tandem/platform.h"
 
 namespace tandem::testing {
@@ -277,8 +277,8 @@ class FakeQueueLane : public QueueLane {
   }
   Status self_test() override { return {}; }
 
-  Faults launch_faults;  // when a slice is enqueued
-  Faults device_faults;  // when its turn comes
+  Faults launch_faults;    // when a slice is enqueued
+  Faults device_faults;    // when its turn comes
   double poll_rate = 1e9;  // too high: the host is the first to see that a deadline has passed
   int waits = 0;
   int signals = 0;

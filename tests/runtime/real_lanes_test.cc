@@ -16,9 +16,9 @@
 namespace tandem {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::Random;
 using testing::random_inputs;
-using ::testing::HasSubstr;
 
 // Drivers start once per process.
 std::shared_ptr<Platform> platform() {
@@ -90,8 +90,7 @@ void expect_answers(const Answers& answers, const std::vector<HostTensor>& outpu
   ASSERT_EQ(outputs.size(), answers.outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     for (size_t n = 0; n < answers.outputs[i].values.size(); ++n) {
-      ASSERT_NEAR(outputs[i].data<float>()[n], answers.outputs[i].values[n],
-                  answers.tolerances[i])
+      ASSERT_NEAR(outputs[i].data<float>()[n], answers.outputs[i].values[n], answers.tolerances[i])
           << "output " << i << ", element " << n;
     }
   }
@@ -173,8 +172,8 @@ TEST(RealLanes, CancelledRunsLeaveTheSessionUsable) {
   for (const SyncMechanism sync : {SyncMechanism::kAuto, SyncMechanism::kEvent}) {
     SessionOptions options = base_options();
     options.sync = sync;
-    options.schedule = std::make_shared<Schedule>(testing::random_schedule(
-        random, *graph, static_cast<int>(platform()->lanes().size())));
+    options.schedule = std::make_shared<Schedule>(
+        testing::random_schedule(random, *graph, static_cast<int>(platform()->lanes().size())));
     auto session = Session::create(Model(graph), platform(), options);
     ASSERT_TRUE(session.ok()) << session.status().message();
     std::vector<HostTensor> outputs;

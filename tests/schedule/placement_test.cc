@@ -156,8 +156,8 @@ TEST(PlacementProperty, WritersNeverShareElements) {
       // A concat with some operands in place writes the others only.
       const TensorPlace& place = placement.tensors[writer.output];
       const Tensor& output = graph.tensor(writer.output);
-      ASSERT_LE(place.offset + 1, span_of(graph.tensor(place.root).dims,
-                                          graph.tensor(place.root).layout));
+      ASSERT_LE(place.offset + 1,
+                span_of(graph.tensor(place.root).dims, graph.tensor(place.root).layout));
       if (writer.kind() == OperatorKind::kConcat) continue;
       Dims index(output.dims.size(), 0);
       for (int64_t n = 0; n < element_count(output.dims); ++n) {

@@ -8,11 +8,11 @@
 namespace tandem {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::Random;
 using testing::random_graph;
 using testing::random_schedule;
 using testing::random_schedule_without_waits;
-using ::testing::HasSubstr;
 
 // Slices numbered through, and who must finish before whom, as plainly as can be.
 class Closure {
@@ -85,9 +85,8 @@ class SharedElements {
     const std::vector<Element> written = written_by(a);
     const Operator& reader = graph_.op(b.op);
     for (size_t i = 0; i < reader.inputs.size(); ++i) {
-      const auto read = elements(
-          reader.inputs[i],
-          input_region(graph_, b.op, static_cast<int>(i), output_region(graph_, b)));
+      const auto read = elements(reader.inputs[i], input_region(graph_, b.op, static_cast<int>(i),
+                                                                output_region(graph_, b)));
       std::vector<Element> both;
       std::set_intersection(read.begin(), read.end(), written.begin(), written.end(),
                             std::back_inserter(both));

@@ -123,8 +123,8 @@ TEST(Intra, IsNeverPredictedSlowerThanTheBestLane) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     testing::Random random(seed);
     const Graph graph = testing::random_graph(random, 40);
-    const SpeedModel cost(graph, {random.real(10, 1000), random.real(10, 1000)},
-                          random.real(0, 5), random.real(0, 10));
+    const SpeedModel cost(graph, {random.real(10, 1000), random.real(10, 1000)}, random.real(0, 5),
+                          random.real(0, 10));
     const auto total = [&](const Schedule& schedule, int lane) {
       double sum = 0;
       for (const ScheduledSlice& s : schedule.lanes[lane]) sum += cost.slice_us(lane, s.slice);

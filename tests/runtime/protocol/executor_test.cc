@@ -14,15 +14,15 @@ namespace tandem {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT: literals only
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using testing::FakeCpuLane;
 using testing::FakeQueueLane;
+using ::testing::HasSubstr;
 using testing::Random;
 using testing::random_graph;
 using testing::random_inputs;
 using testing::random_schedule;
-using ::testing::AllOf;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
 
 // Outputs computed one operator after another, with the fake lanes' own arithmetic.
 std::vector<HostTensor> serial_outputs(const Graph& graph, const std::vector<HostTensor>& inputs) {
@@ -130,8 +130,8 @@ TEST_P(ProtocolTest, RandomGraphsUnderRandomSchedules) {
     options.mechanism = setup.mechanism;
     options.deadline = 60s;
     options.first_count = std::numeric_limits<uint32_t>::max() - 100;
-    bench.prepare(graph,
-                  random_schedule(random, graph, setup.cpu_lanes + setup.queue_lanes), options);
+    bench.prepare(graph, random_schedule(random, graph, setup.cpu_lanes + setup.queue_lanes),
+                  options);
     for (int run = 0; run < 6; ++run) {
       SCOPED_TRACE("seed " + std::to_string(seed) + " run " + std::to_string(run));
       bench.expect_right(random);
@@ -165,8 +165,7 @@ TEST(Executor, EventsBetweenQueuesAreRefused) {
   const Arena arena = Arena::create(graph, plan, Arena::host_allocator()).value();
   ExecutorOptions options;
   options.mechanism = SyncMechanism::kEvent;
-  const auto executor =
-      Executor::create(graph, schedule, arena.bindings(), bench.crew, options);
+  const auto executor = Executor::create(graph, schedule, arena.bindings(), bench.crew, options);
   ASSERT_FALSE(executor.ok());
   EXPECT_EQ(executor.status().code(), StatusCode::kUnsupported);
 }
@@ -301,8 +300,7 @@ TEST_P(FaultTest, CpuLaneStalls) {
   const Status status = run();
   EXPECT_LT(Clock::now() - start, 2s);
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("cpu0 is at op4"), HasSubstr("100 ms")));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("cpu0 is at op4"), HasSubstr("100 ms")));
   EXPECT_EQ(blamed(), std::set<int>{0});
   expect_usable();
 }
@@ -316,8 +314,9 @@ TEST_P(FaultTest, QueueStalls) {
   });
   const Status status = run();
   EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("gpu0"), HasSubstr("op5"), HasSubstr("cpu0 waits "
-                                                                                    "before op6")));
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("gpu0"), HasSubstr("op5"),
+                                      HasSubstr("cpu0 waits "
+                                                "before op6")));
   EXPECT_EQ(blamed(), std::set<int>{1});
   expect_usable();
 }

@@ -81,9 +81,8 @@ TEST(MemoryPlanProperty, NothingAliveIsOverwritten) {
       }
     }
     const auto is_root_of = [&](TensorId root, const std::vector<TensorId>& tensors) {
-      return std::any_of(tensors.begin(), tensors.end(), [&](TensorId t) {
-        return plan.placement.tensors[t].root == root;
-      });
+      return std::any_of(tensors.begin(), tensors.end(),
+                         [&](TensorId t) { return plan.placement.tensors[t].root == root; });
     };
     const HappensBefore order(schedule);
     const auto all_before = [&](TensorId a, TensorId b) {
@@ -107,8 +106,7 @@ TEST(MemoryPlanProperty, NothingAliveIsOverwritten) {
         ASSERT_NE(graph.tensor(tb).kind, TensorKind::kConstant);
         const bool a_first = all_before(ta, tb);
         ASSERT_TRUE(a_first || all_before(tb, ta))
-            << "seed " << seed << ": " << graph.tensor(ta).name << " and "
-            << graph.tensor(tb).name;
+            << "seed " << seed << ": " << graph.tensor(ta).name << " and " << graph.tensor(tb).name;
         EXPECT_FALSE(plan.survives[a_first ? a : b]);
       }
     }

@@ -13,11 +13,11 @@ namespace tandem {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT: literals only
+using ::testing::AllOf;
 using testing::FakePlatform;
+using ::testing::HasSubstr;
 using testing::Random;
 using testing::random_inputs;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 std::shared_ptr<const Graph> make_graph(int operators = 20) {
   Random random(11);
@@ -52,9 +52,7 @@ class SessionTest : public ::testing::Test {
     }
     return std::move(session).value();
   }
-  Status create_status() {
-    return Session::create(Model(graph_), platform_, options_).status();
-  }
+  Status create_status() { return Session::create(Model(graph_), platform_, options_).status(); }
 
   std::shared_ptr<const Graph> graph_ = make_graph();
   std::shared_ptr<FakePlatform> platform_ = std::make_shared<FakePlatform>();
@@ -254,8 +252,7 @@ class FallBackTest : public SessionTest {
  protected:
   FallBackTest() {
     options_.fall_back = true;
-    options_.schedule =
-        std::make_shared<Schedule>(testing::random_schedule(random_, *graph_, 2));
+    options_.schedule = std::make_shared<Schedule>(testing::random_schedule(random_, *graph_, 2));
   }
 };
 
@@ -267,8 +264,7 @@ TEST_F(FallBackTest, RunsOnTheOtherLaneAndSaysSo) {
 
   platform_->queue().launch_faults.set([](const Slice&) { return device_error("it is gone"); });
   ASSERT_TRUE(session->run(inputs, &outputs).ok());
-  EXPECT_THAT(session->fall_back_reason(),
-              AllOf(HasSubstr("lane cpu0"), HasSubstr("it is gone")));
+  EXPECT_THAT(session->fall_back_reason(), AllOf(HasSubstr("lane cpu0"), HasSubstr("it is gone")));
   expect_close(*graph_, inputs, outputs);
   platform_->queue().launch_faults.set({});
 
