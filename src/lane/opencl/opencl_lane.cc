@@ -20,8 +20,11 @@ namespace {
 constexpr auto kSelfTestDeadline = std::chrono::seconds(2);
 // Enough for a clock to measure, few enough not to be felt.
 constexpr uint64_t kMeasuredPolls = 200'000;
-// Bounds a wait of the self-test before the speed of polling is known: seconds on any device.
+// Bounds a wait of the self-test before the speed of polling is known: from 50 ms where a poll hits
+// a cache to a minute where it crosses a bus.
 constexpr uint64_t kSelfTestPolls = 50'000'000;
+// A device may give up a wait only because this process was kept from running meanwhile.
+constexpr int kSelfTestAttempts = 3;
 
 // A point in the queue, waited for without spinning: OpenCL itself has no wait with a deadline.
 class QueueEvent final : public DeviceEvent {
@@ -269,7 +272,12 @@ Status LaneImpl::self_test() {
     return unsupported(fmt::format("{} has no atomics in shared memory", device_.summary.device));
   }
   TANDEM_RETURN_IF_ERROR(load_sync_kernels());
-  TANDEM_RETURN_IF_ERROR(pass_messages());
+  Status passed = pass_messages();
+  for (int attempt = 1;
+       passed.code() == StatusCode::kDeadlineExceeded && attempt < kSelfTestAttempts; ++attempt) {
+    passed = pass_messages();
+  }
+  TANDEM_RETURN_IF_ERROR(passed);
   return measure_polls();
 }
 
@@ -304,13 +312,14 @@ Status LaneImpl::pass_messages() {
   for (uint32_t round = 1; round <= kRounds && result.ok(); ++round) {
     for (uint32_t i = 0; i < kWords; ++i) board->question[i] = 1000 * round + i;
     board->host.value.store(round, std::memory_order_release);
-    while (!reached(board->device.value.load(std::memory_order_acquire), round)) {
-      if (Clock::now() > deadline || board->abort.value.load(std::memory_order_relaxed) != 0) {
-        result =
-            device_error(fmt::format("{} did not see a counter in time", device_.summary.device));
-        break;
-      }
+    while (!reached(board->device.value.load(std::memory_order_acquire), round) &&
+           Clock::now() < deadline) {
       std::this_thread::yield();
+    }
+    // Before judging the answer: kernels behind a wait that has given up run on old data.
+    if (board->abort.value.load(std::memory_order_acquire) != 0 || Clock::now() >= deadline) {
+      result = deadline_exceeded(
+          fmt::format("{} did not see a counter in time", device_.summary.device));
     }
     for (uint32_t i = 0; i < kWords && result.ok(); ++i) {
       if (board->answer[i] != 1000 * round + i + 1) {
