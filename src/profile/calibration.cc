@@ -61,7 +61,7 @@ double line(std::pair<int64_t, double> a, std::pair<int64_t, double> b, int64_t 
   return a.second + t * (b.second - a.second);
 }
 
-// Whatever disturbs a measurement makes it longer, never shorter.
+// Of at least one. Whatever disturbs a measurement makes it longer, never shorter.
 double undisturbed(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   return quantile(samples, 0.25);
@@ -149,11 +149,13 @@ class Calibration::Measurement {
       }));
     }
     // Lanes take turns, so that what disturbs the machine for a while disturbs both alike. The
-    // first turn warms up.
-    constexpr int kMostTurns = 8;
+    // first turn warms up. On a busy machine, turns may tell nothing: then there are more.
     constexpr int kLeastTurns = 3;
+    constexpr int kTurns = 8;
+    constexpr int kMostTurns = 40;
     for (int turn = 0; turn < kMostTurns; ++turn) {
       if (turn >= kLeastTurns && Clock::now() >= until) break;
+      if (turn >= kTurns && std::all_of(bound.begin(), bound.end(), is_told)) break;
       for (size_t lane = 0; lane < wanted.size(); ++lane) {
         if (bound[lane].tasks.empty()) continue;
         TANDEM_RETURN_IF_ERROR(on_lane(lane, [&] { return time(turn, &bound[lane]); }));
@@ -161,6 +163,7 @@ class Calibration::Measurement {
     }
     for (size_t lane = 0; lane < wanted.size(); ++lane) {
       for (size_t i = 0; i < bound[lane].tasks.size(); ++i) {
+        if (bound[lane].samples[i].empty()) continue;
         const Slice& slice = bound[lane].slices[i];
         times_of(static_cast<int>(lane), slice.op)[size_of(slice)] =
             undisturbed(std::move(bound[lane].samples[i]));
@@ -183,6 +186,10 @@ class Calibration::Measurement {
     std::vector<std::vector<double>> samples;
     SliceTimer* timer = nullptr;
   };
+  static bool is_told(const Bound& bound) {
+    return std::none_of(bound.samples.begin(), bound.samples.end(),
+                        [](const std::vector<double>& samples) { return samples.empty(); });
+  }
   struct LaneTools {
     std::unique_ptr<LaneProgram> program;
     std::unique_ptr<SliceTimer> timer;
@@ -242,8 +249,10 @@ class Calibration::Measurement {
   static Status time(int turn, Bound* bound) {
     std::vector<Task*> tasks;
     for (const auto& task : bound->tasks) tasks.push_back(task.get());
-    TANDEM_ASSIGN_OR_RETURN(const std::vector<double> times, bound->timer->time(tasks));
-    for (size_t i = 0; turn > 0 && i < times.size(); ++i) bound->samples[i].push_back(times[i]);
+    TANDEM_ASSIGN_OR_RETURN(const auto times, bound->timer->time(tasks));
+    for (size_t i = 0; turn > 0 && i < times.size(); ++i) {
+      if (times[i]) bound->samples[i].push_back(*times[i]);
+    }
     return {};
   }
 

@@ -13,8 +13,8 @@ constexpr std::chrono::seconds kDeadline{30};
 
 class HostTimer : public SliceTimer {
  public:
-  StatusOr<std::vector<double>> time(const std::vector<Task*>& tasks) override {
-    std::vector<double> result;
+  StatusOr<std::vector<std::optional<double>>> time(const std::vector<Task*>& tasks) override {
+    std::vector<std::optional<double>> result;
     Clock::time_point before = Clock::now();
     for (Task* task : tasks) {
       TANDEM_RETURN_IF_ERROR(task->launch());
@@ -36,7 +36,7 @@ class SignalTimer : public SliceTimer {
     for (int i = 0; i < 3; ++i) lines_[i].value.store(0);
   }
 
-  StatusOr<std::vector<double>> time(const std::vector<Task*>& tasks) override {
+  StatusOr<std::vector<std::optional<double>>> time(const std::vector<Task*>& tasks) override {
     ++round_;
     const Clock::time_point deadline = Clock::now() + kDeadline;
     const double polls =
@@ -60,14 +60,16 @@ class SignalTimer : public SliceTimer {
     };
     const Status enqueued = enqueue();
     // Whatever has been enqueued waits for the gate.
+    Clock::time_point looked = Clock::now();
     lines_[kGate].value.store(round_, std::memory_order_release);
     TANDEM_RETURN_IF_ERROR(enqueued);
 
-    std::vector<Clock::time_point> seen;
+    std::vector<Sight> seen;
     while (first + seen.size() != count) {
       const uint32_t done = lines_[kDone].value.load(std::memory_order_acquire) - first;
       const Clock::time_point now = Clock::now();
-      while (seen.size() < done) seen.push_back(now);
+      while (seen.size() < done) seen.push_back({now, microseconds(now - looked)});
+      looked = now;
       if (now >= deadline) {
         return deadline_exceeded("lane " + lane_.info().name + " did not finish what was timed");
       }
@@ -76,16 +78,33 @@ class SignalTimer : public SliceTimer {
     TANDEM_RETURN_IF_ERROR(lane_.drain(deadline));
 
     std::vector<double> empty;
-    for (int i = 1; i <= kEmpty; ++i) empty.push_back(microseconds(seen[i] - seen[i - 1]));
-    const double signal_us = summarize(empty).median;
-    std::vector<double> result;
+    for (int i = 1; i <= kEmpty; ++i) {
+      if (const auto us = between(seen[i - 1], seen[i])) empty.push_back(*us);
+    }
+    // What disturbs makes it longer.
+    const double signal_us = summarize(empty).min;
+    std::vector<std::optional<double>> result;
     for (size_t i = kEmpty + 1; i < seen.size(); ++i) {
-      result.push_back(std::max(kLeast, microseconds(seen[i] - seen[i - 1]) - signal_us));
+      const std::optional<double> us = between(seen[i - 1], seen[i]);
+      result.push_back(us ? std::optional(std::max(kLeast, *us - signal_us)) : std::nullopt);
     }
     return result;
   }
 
  private:
+  // When a signal was seen, and for how long before that nobody looked.
+  struct Sight {
+    Clock::time_point at;
+    double blind_us;
+  };
+  // Nothing if this process was kept from looking: the signals may have come at any time meanwhile.
+  static std::optional<double> between(const Sight& begin, const Sight& end) {
+    const double us = microseconds(end.at - begin.at);
+    const double doubt = std::max(begin.blind_us, end.blind_us);
+    return doubt <= std::max(kBlinkUs, 0.1 * us) ? std::optional(us) : std::nullopt;
+  }
+
+  static constexpr double kBlinkUs = 2;  // more than a look takes
   static constexpr int kEmpty = 9;       // signals without a task before them
   static constexpr double kLeast = 0.1;  // microseconds
   enum Line { kGate, kDone, kAbort };
@@ -102,7 +121,7 @@ class DrainTimer : public SliceTimer {
  public:
   explicit DrainTimer(QueueLane& lane) : lane_(lane) {}
 
-  StatusOr<std::vector<double>> time(const std::vector<Task*>& tasks) override {
+  StatusOr<std::vector<std::optional<double>>> time(const std::vector<Task*>& tasks) override {
     std::vector<double> empty;
     for (int i = 0; i < 9; ++i) {
       TANDEM_ASSIGN_OR_RETURN(const double us, drained_us([&]() -> Status {
@@ -110,8 +129,8 @@ class DrainTimer : public SliceTimer {
                               }));
       empty.push_back(us);
     }
-    const double empty_us = summarize(empty).median;
-    std::vector<double> result;
+    const double empty_us = summarize(empty).min;
+    std::vector<std::optional<double>> result;
     for (Task* task : tasks) {
       TANDEM_ASSIGN_OR_RETURN(const double us, drained_us([&] { return task->launch(); }));
       result.push_back(std::max(1.0, us - empty_us));

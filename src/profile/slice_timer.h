@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "profile/lane_crew.h"
@@ -16,8 +17,9 @@ class SliceTimer {
   static StatusOr<std::unique_ptr<SliceTimer>> create(LaneCrew& crew, int lane);
   virtual ~SliceTimer() = default;
 
-  // Microseconds by task. Call it on the lane's thread.
-  virtual StatusOr<std::vector<double>> time(const std::vector<Task*>& tasks) = 0;
+  // Microseconds by task; nothing where they could not be told, since this process was kept from
+  // running. Call it on the lane's thread.
+  virtual StatusOr<std::vector<std::optional<double>>> time(const std::vector<Task*>& tasks) = 0;
   // Microseconds of the calling thread to enqueue one task with its signal, as seen in the calls of
   // time() so far. 0 on lanes without a queue.
   double enqueue_us() const;
