@@ -60,7 +60,7 @@ void add_bench_command(CLI::App& app, Status* outcome) {
   const auto sync_flags = std::make_shared<SyncFlags>();
   CLI::App* sync = bench->add_subcommand("sync", "What a crossing between lanes costs");
   sync->add_option("--iterations", sync_flags->options.iterations, "Crossings a mechanism")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   sync->add_flag("--json", sync_flags->json, "Print JSON");
   sync_flags->platform.add_to(*sync);
@@ -78,7 +78,7 @@ void add_bench_command(CLI::App& app, Status* outcome) {
   op->add_flag("--impl", op_flags->implementations,
                "Every implementation that CPU lanes have for a shape, beside the one they pick");
   op->add_option("--samples", op_flags->samples, "Timed samples, interleaved")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   op->add_option("--least-gflop", op_flags->least_gflop, "Leave out operators with less work");
   op->add_flag("--json", op_flags->json, "Print JSON");

@@ -22,7 +22,7 @@ void PlatformFlags::add_to(CLI::App& app) {
       ->group(group);
   app.add_option("--num_threads,--num-threads", num_threads_,
                  "Use this many of the first CPU lane's cores (default: all)")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->group(group);
   app.add_option("--opencl-device", opencl_device_,
                  "The OpenCL device whose name or platform contains this")
@@ -136,6 +136,17 @@ StatusOr<std::pair<std::string, Dims>> parse_shape(const std::string& text) {
     at = after + 1;
   }
   return std::pair(text.substr(0, equals), std::move(dims));
+}
+
+CLI::Validator at_least(long least) {
+  const auto check = [least](std::string& text) -> std::string {
+    long value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    return whole && value >= least ? std::string()
+                                   : fmt::format("{} is not an integer from {} on", text, least);
+  };
+  return CLI::Validator(check, fmt::format(">={}", least));
 }
 
 }  // namespace tandem::cli

@@ -47,6 +47,9 @@ class ModelFlags {
   bool no_optimize_ = false;
 };
 
+// Accepts integers from `least` on.
+CLI::Validator at_least(long least);
+
 // "name=1,3,224,224" -> the name and the extents.
 StatusOr<std::pair<std::string, Dims>> parse_shape(const std::string& text);
 

@@ -365,10 +365,10 @@ void add_run_command(CLI::App& app, Status* outcome) {
       "Write each output of the last run to this folder as NAME.npy, with --compare to "
       "STRATEGY/NAME.npy in it");
   command->add_option("--warmup,--warmup_runs", flags->warmup, "Runs before timing")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   command->add_option("--runs,--num_runs", flags->runs, "Timed runs")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   const std::map<std::string, SyncMechanism> mechanisms = {{"auto", SyncMechanism::kAuto},
                                                            {"svm", SyncMechanism::kSvm},
@@ -376,13 +376,13 @@ void add_run_command(CLI::App& app, Status* outcome) {
   command
       ->add_option("--sync", flags->sync,
                    "How lanes wait for each other: auto, svm or event (default: auto)")
-      ->transform(CLI::Transformer(mechanisms))
+      ->transform(CLI::CheckedTransformer(mechanisms))
       ->type_name("MECHANISM");
   command->add_flag("--verify", flags->verify,
                     "Compare every operator with the reference interpreter (slow), and name the "
                     "first that diverges");
   command->add_option("--deadline-ms", flags->deadline_ms, "A run that takes longer fails")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command->add_flag("--fall-back", flags->fall_back,
                     "When a lane fails in mid-run, run once more on the best lane that is left");

@@ -101,9 +101,8 @@ CalibrationData CalibrationCache::load() const {
     if (std::filesystem::exists(path_, error)) log().warn("cannot read {}", path_);
     return {};
   }
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
   try {
-    return parse(text, fingerprint_);
+    return parse(std::string(std::istreambuf_iterator<char>(file), {}), fingerprint_);
   } catch (const std::exception& e) {
     log().warn("{} is not used, and will be replaced: {}", path_, e.what());
     return {};

@@ -187,6 +187,11 @@ class Files(CliTest):
                 self.assertIn("warning", done.stderr)
                 self.assertIn(folder, done.stderr)
 
+    def test_no_place_for_any_cache_keeps_the_opencl_lane(self):
+        self.environment["XDG_CACHE_HOME"] = "/proc/tandem"
+        done = self.succeed("run", "zoo:tiny_conv", "--strategy", "gpu", "--runs", 1)
+        self.assertIn("/proc/tandem", done.stderr)
+
     def test_no_cache_wanted(self):
         self.use_fresh_caches()
         done = self.succeed("run", "zoo:tiny_conv", "--runs", 1, "--cache-dir", "none")

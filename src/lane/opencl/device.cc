@@ -1,6 +1,7 @@
 #include "lane/opencl/device.h"
 
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "support/log.h"
 
 namespace tandem::opencl {
 namespace {
@@ -83,6 +85,29 @@ std::vector<cl_platform_id> platforms() {
   return result;
 }
 
+// PoCL finds no device where it cannot create its kernel cache, in a container under a user without
+// a home, say. Then, unless the user has chosen one, it gets a folder among temporary files.
+void give_pocl_a_cache() {
+  if (getenv("POCL_CACHE_DIR")) return;
+  const char* cache = getenv("XDG_CACHE_HOME");
+  const char* home = getenv("HOME");
+  if (!cache && !home) return;  // PoCL itself takes a temporary folder
+  namespace fs = std::filesystem;
+  const fs::path usual = (cache ? fs::path(cache) : fs::path(home) / ".cache") / "pocl" / "kcache";
+  std::error_code error;
+  fs::create_directories(usual, error);
+  if (!error && access(usual.c_str(), W_OK) == 0) return;
+  const fs::path instead =
+      fs::temp_directory_path(error) / fmt::format("tandem-pocl-{}", geteuid());
+  mkdir(instead.c_str(), S_IRWXU);
+  struct stat status;
+  const bool ours =
+      lstat(instead.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+  if (!ours) return;
+  log().warn("PoCL cannot keep kernels in {}; they go to {}", usual.string(), instead.string());
+  setenv("POCL_CACHE_DIR", instead.c_str(), 1);
+}
+
 // The process's first OpenCL call, made so that the threads that drivers start inherit `cores` and
 // are as many. `cores` may be empty: as drivers please.
 Status start_drivers(const std::vector<int>& cores) {
@@ -98,6 +123,7 @@ Status start_drivers(const std::vector<int>& cores) {
     // PoCL has no other way of being told.
     setenv("POCL_MAX_PTHREAD_COUNT", fmt::format("{}", cores.size()).c_str(), 1);
   }
+  give_pocl_a_cache();
   const std::set<pid_t> old_threads = this_process_threads();
   for (const cl_platform_id platform : platforms()) devices_of(platform);
   for (const pid_t id : this_process_threads()) {
