@@ -79,13 +79,19 @@ StatusOr<Dims> broadcast(const Dims& a, const Dims& b) {
   return result;
 }
 
-StatusOr<Dims> dims_of(const ConvAttributes& conv, const Inputs& inputs, const Dims&) {
+// What convolutions and transposed ones ask alike.
+template <typename Attributes>
+Status expect_conv(const Attributes& conv, const Inputs& inputs) {
   if (inputs.size() < 2) return invalid_argument("takes at least 2 inputs");
+  TANDEM_RETURN_IF_ERROR(expect_rank(*inputs[0], 4));
+  TANDEM_RETURN_IF_ERROR(expect_rank(*inputs[1], 4));
+  return expect_window(conv.kernel, conv.stride, conv.dilation, conv.pads);
+}
+
+StatusOr<Dims> dims_of(const ConvAttributes& conv, const Inputs& inputs, const Dims&) {
+  TANDEM_RETURN_IF_ERROR(expect_conv(conv, inputs));
   const Tensor& x = *inputs[0];
   const Tensor& w = *inputs[1];
-  TANDEM_RETURN_IF_ERROR(expect_rank(x, 4));
-  TANDEM_RETURN_IF_ERROR(expect_rank(w, 4));
-  TANDEM_RETURN_IF_ERROR(expect_window(conv.kernel, conv.stride, conv.dilation, conv.pads));
   const int64_t m = w.dims[0];
   if (conv.groups < 1 || m % conv.groups != 0 || x.dims[1] % conv.groups != 0) {
     return invalid_argument(std::to_string(conv.groups) + " groups do not divide the channels");
@@ -102,12 +108,9 @@ StatusOr<Dims> dims_of(const ConvAttributes& conv, const Inputs& inputs, const D
 }
 
 StatusOr<Dims> dims_of(const ConvTransposeAttributes& conv, const Inputs& inputs, const Dims&) {
-  if (inputs.size() < 2) return invalid_argument("takes at least 2 inputs");
+  TANDEM_RETURN_IF_ERROR(expect_conv(conv, inputs));
   const Tensor& x = *inputs[0];
   const Tensor& w = *inputs[1];
-  TANDEM_RETURN_IF_ERROR(expect_rank(x, 4));
-  TANDEM_RETURN_IF_ERROR(expect_rank(w, 4));
-  TANDEM_RETURN_IF_ERROR(expect_window(conv.kernel, conv.stride, conv.dilation, conv.pads));
   const int64_t c = x.dims[1];
   if (conv.groups < 1 || c % conv.groups != 0) {
     return invalid_argument(std::to_string(conv.groups) + " groups do not divide the channels");
