@@ -18,6 +18,7 @@ struct PlatformOptions {
   std::vector<std::vector<int>> cpu_lanes;
   bool use_gpu = true;            // false: CPU lanes only
   std::string opencl_device;      // substring of platform or device name; empty: the best one
+  bool opencl_own_memory = false;  // as if the device shared no memory while kernels run
   std::string program_cache_dir;  // empty: $XDG_CACHE_HOME/tandem/programs; "none": no cache
 };
 

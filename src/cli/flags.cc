@@ -27,6 +27,9 @@ void PlatformFlags::add_to(CLI::App& app) {
   app.add_option("--opencl-device", opencl_device_,
                  "The OpenCL device whose name or platform contains this")
       ->group(group);
+  app.add_flag("--opencl-own-memory", opencl_own_memory_,
+               "Copy data to the OpenCL device and back even if it could share the host's memory")
+      ->group(group);
   app.add_option_function<bool>(
          "--use_gpu,--use-gpu", [this](bool value) { use_gpu_ = value; },
          "false: CPU lanes only. true: the default strategy becomes gpu")
@@ -43,6 +46,7 @@ StatusOr<PlatformOptions> PlatformFlags::options() const {
   PlatformOptions options;
   options.use_gpu = use_gpu_.value_or(true);
   options.opencl_device = opencl_device_;
+  options.opencl_own_memory = opencl_own_memory_;
   if (!cache_dir_.empty()) {
     options.program_cache_dir = cache_dir_ == "none" ? "none" : cache_dir_ + "/programs";
   }

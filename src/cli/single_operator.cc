@@ -20,7 +20,7 @@ size_t rounded_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment *
 // Zeroed, so that all of it is mapped before anything is timed.
 StatusOr<std::shared_ptr<std::byte>> allocate(Lane& lane, size_t bytes) {
   auto* queue = dynamic_cast<QueueLane*>(&lane);
-  if (queue != nullptr && queue->shared_memory() != SharedMemoryKind::kNone) {
+  if (queue != nullptr && !computes_on_own_memory(*queue)) {
     return queue->allocate(bytes);
   }
   void* block = std::aligned_alloc(kAlignment, rounded_up(bytes));
@@ -70,6 +70,10 @@ StatusOr<std::unique_ptr<SingleOperator>> SingleOperator::create(const Graph& gr
   TANDEM_ASSIGN_OR_RETURN(OperatorMemory memory, OperatorMemory::create(graph, lane));
   std::unique_ptr<SingleOperator> result(new SingleOperator(lane, std::move(memory)));
   TANDEM_ASSIGN_OR_RETURN(result->program_, lane.load(graph, result->memory_.bindings()));
+  for (const TensorId input : graph.inputs()) {
+    TANDEM_RETURN_IF_ERROR(
+        result->program_->enqueue_upload(input, whole_region(graph.tensor(input).dims)));
+  }
   Slice whole;
   whole.op = static_cast<OperatorId>(graph.operators().size()) - 1;
   TANDEM_ASSIGN_OR_RETURN(result->task_, result->program_->bind(whole, lane.info().max_threads));

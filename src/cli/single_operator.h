@@ -13,7 +13,7 @@ namespace tandem::cli {
 // Memory for every tensor of a graph that is not packed by lanes, with random inputs.
 class OperatorMemory {
  public:
-  // In memory that the lane shares with the host; outlived by the lane.
+  // In memory that the lane shares with the host, if it does; outlived by the lane.
   static StatusOr<OperatorMemory> create(const Graph& graph, Lane& lane);
   const TensorBindings& bindings() const { return bindings_; }
 

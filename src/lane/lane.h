@@ -69,6 +69,13 @@ class LaneProgram {
   virtual StatusOr<ImplementationInfo> implementation(const Slice& slice, int threads) const = 0;
   // Bytes held in packed weights and scratch.
   virtual size_t bytes() const = 0;
+
+  // Of a lane that computes on memory of its own (see computes_on_own_memory()): enqueue a copy of
+  // a region of a tensor from where the bindings say that it lies to the lane's memory, and back.
+  // The host must leave the region alone until the copy has been made: an upload is enqueued when
+  // its data are there. Constants need none. No-ops for all other lanes.
+  virtual Status enqueue_upload(TensorId /*tensor*/, const Region& /*region*/) { return {}; }
+  virtual Status enqueue_download(TensorId /*tensor*/, const Region& /*region*/) { return {}; }
 };
 
 class Lane {
@@ -106,6 +113,8 @@ class DeviceEvent {
   virtual ~DeviceEvent() = default;
   // Blocks (does not spin) until the queue has passed the point; kDeadlineExceeded, kDeviceError.
   virtual Status wait(std::chrono::steady_clock::time_point deadline) = 0;
+  // Whether it has. Returns at once.
+  virtual StatusOr<bool> passed() const = 0;
 };
 
 // How a device's queue waits for the host.
@@ -132,7 +141,8 @@ class QueueLane : public Lane {
  public:
   virtual SharedMemoryKind shared_memory() const = 0;
   // Memory that the device and the host share, zeroed, 64-byte aligned; freed by the returned
-  // pointer's deleter, which must run before the lane is destroyed.
+  // pointer's deleter, which must run before the lane is destroyed. kUnsupported where
+  // computes_on_own_memory().
   virtual StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) = 0;
 
   // Mechanism `svm` (kFineAtomics only). Enqueues a one-item kernel that polls until `counter` has
@@ -156,5 +166,11 @@ class QueueLane : public Lane {
   // writes to data published by a counter. Ok: `svm` may be used. Otherwise why not.
   virtual Status self_test() = 0;
 };
+
+// True: what the device computes on cannot be read and written by the host while a queue is busy.
+// Its programs keep copies of the memory that is bound to them.
+inline bool computes_on_own_memory(const QueueLane& lane) {
+  return lane.shared_memory() < SharedMemoryKind::kFine;
+}
 
 }  // namespace tandem

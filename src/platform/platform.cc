@@ -67,6 +67,7 @@ StatusOr<std::unique_ptr<OpenClLane>> start_opencl_lane(const PlatformOptions& o
   OpenClLaneOptions lane_options;
   lane_options.device = options.opencl_device;
   lane_options.cores = std::move(cores);
+  if (options.opencl_own_memory) lane_options.memory = OpenClMemory::kCoarse;
   lane_options.program_cache_dir = options.program_cache_dir.empty()
                                        ? default_cache_folder("programs")
                                        : options.program_cache_dir;

@@ -69,13 +69,20 @@ Status Executor::bind(const Schedule& schedule, const TensorBindings& bindings) 
       make_synchronization(options_.mechanism, std::move(queue_lanes), schedule,
                            SharedCounters::create(std::move(memory), lanes, options_.first_count)));
 
+  std::vector<bool> own_memory;
+  for (size_t l = 0; l < lanes; ++l) {
+    const QueueLane* queue_lane = crew_->queue_lane(static_cast<int>(l));
+    own_memory.push_back(queue_lane && computes_on_own_memory(*queue_lane));
+  }
+  const Transfers transfers = plan_transfers(graph_, schedule, own_memory, options_.keep_all);
   // Each lane on its own thread, all threads at once.
   std::vector<Status> bound(lanes);
   for (size_t l = 0; l < lanes; ++l) {
     const auto lane = static_cast<int>(l);
     if (schedule.lanes[l].empty()) continue;
     crew_->thread(lane).post([&, lane] {
-      bound[lane] = guarded([&] { return bind_lane(lane, schedule.lanes[lane], bindings); });
+      bound[lane] = guarded(
+          [&] { return bind_lane(lane, schedule.lanes[lane], transfers.lanes[lane], bindings); });
     });
   }
   for (const Crewman& crewman : crewmen_) crewman.thread->run([] {});
@@ -86,13 +93,17 @@ Status Executor::bind(const Schedule& schedule, const TensorBindings& bindings) 
 }
 
 Status Executor::bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
+                           const std::vector<Transfers::Around>& transfers,
                            const TensorBindings& bindings) {
   LaneState& state = lanes_[lane];
   TANDEM_ASSIGN_OR_RETURN(state.program, crew_->lanes()[lane]->load(graph_, bindings));
   for (const ScheduledSlice& scheduled : slices) {
     auto task = state.program->bind(scheduled.slice, scheduled.threads);
     if (!task.ok()) return task.status().with_context(to_string(graph_, scheduled.slice));
-    state.slices.push_back({scheduled.slice, scheduled.waits, std::move(task).value()});
+    Transfers::Around around;
+    if (!transfers.empty()) around = transfers[state.slices.size()];
+    state.slices.push_back(
+        {scheduled.slice, scheduled.waits, std::move(task).value(), std::move(around)});
   }
   return {};
 }
@@ -111,6 +122,7 @@ Status Executor::run(const std::function<void()>& prepare, const std::function<v
 
   sync_->begin(deadline);
   for (LaneState& lane : lanes_) {
+    lane.fed = 0;
     lane.at.store(0, std::memory_order_relaxed);
     lane.phase.store(Phase::kWaiting, std::memory_order_relaxed);
   }
@@ -177,15 +189,16 @@ void Executor::open_gate() {
 
 void Executor::serve(const Crewman& crewman) {
   open_gate();
-  for (int lane : crewman.queue_lanes) {
-    if (Status fed = guarded([&] { return feed(lane); }); !fed.ok()) fail(lane, std::move(fed));
-  }
+  feed_queues(crewman);
   Clock::time_point finished = started_;
   if (crewman.host_lane != kNone && !sync_->aborted()) {
     const int lane = crewman.host_lane;
-    if (Status done = compute(lane); !done.ok()) fail(lane, std::move(done));
+    if (Status done = compute(crewman); !done.ok()) fail(lane, std::move(done));
     lanes_[lane].phase.store(Phase::kDone, std::memory_order_relaxed);
     finished = Clock::now();
+  }
+  if (Status fed = feed_to_the_end(crewman); !fed.ok()) {
+    fail(crewman.queue_lanes.front(), std::move(fed));
   }
   for (int lane : crewman.queue_lanes) {
     if (sync_->aborted()) break;
@@ -206,34 +219,88 @@ Status Executor::feed(int lane) {
   QueueLane& queue = *crew_->queue_lane(lane);
   // A device starts on what it has while the rest is enqueued.
   constexpr size_t kSlicesPerFlush = 16;
-  const std::vector<BoundSlice>& slices = lanes_[lane].slices;
-  for (size_t i = 0; i < slices.size() && !sync_->aborted(); ++i) {
-    const auto enqueue = [&]() -> Status {
-      for (const Wait& wait : slices[i].waits) {
-        TANDEM_RETURN_IF_ERROR(sync_->enqueue_wait(lane, wait));
-      }
-      TANDEM_RETURN_IF_ERROR(slices[i].task->launch());
-      const auto count = static_cast<int>(i) + 1;
-      return sync_->is_awaited(lane, count) ? sync_->enqueue_signal(lane, count) : Status();
-    };
-    if (Status enqueued = guarded(enqueue); !enqueued.ok()) {
-      return enqueued.with_context(to_string(graph_, slices[i].slice));
+  LaneState& state = lanes_[lane];
+  const size_t first = state.fed;
+  for (bool may = true; state.fed < state.slices.size() && !sync_->aborted(); ++state.fed) {
+    const BoundSlice& slice = state.slices[state.fed];
+    for (size_t w = 0; sync_->is_held_back(lane) && may && w < slice.waits.size(); ++w) {
+      TANDEM_ASSIGN_OR_RETURN(may, sync_->passed(slice.waits[w]));
     }
-    if (i % kSlicesPerFlush == 0) TANDEM_RETURN_IF_ERROR(queue.flush());
+    if (!may) break;
+    if (Status enqueued = guarded([&] { return enqueue(lane, state.fed); }); !enqueued.ok()) {
+      return enqueued.with_context(to_string(graph_, slice.slice));
+    }
+    if (state.fed % kSlicesPerFlush == 0) TANDEM_RETURN_IF_ERROR(queue.flush());
   }
-  return queue.flush();
+  return state.fed > first ? queue.flush() : Status();
 }
 
-Status Executor::compute(int lane) {
+// One slice, with what belongs around it.
+Status Executor::enqueue(int lane, size_t index) {
+  LaneState& state = lanes_[lane];
+  const BoundSlice& slice = state.slices[index];
+  for (size_t w = 0; !sync_->is_held_back(lane) && w < slice.waits.size(); ++w) {
+    TANDEM_RETURN_IF_ERROR(sync_->enqueue_wait(lane, slice.waits[w]));
+  }
+  for (const TensorRegion& part : slice.transfers.before) {
+    TANDEM_RETURN_IF_ERROR(state.program->enqueue_upload(part.tensor, part.region));
+  }
+  TANDEM_RETURN_IF_ERROR(slice.task->launch());
+  for (const TensorRegion& part : slice.transfers.after) {
+    TANDEM_RETURN_IF_ERROR(state.program->enqueue_download(part.tensor, part.region));
+  }
+  const auto count = static_cast<int>(index) + 1;
+  return sync_->is_awaited(lane, count) ? sync_->enqueue_signal(lane, count) : Status();
+}
+
+bool Executor::feed_queues(const Crewman& crewman) {
+  bool progress = false;
+  for (int lane : crewman.queue_lanes) {
+    const size_t before = lanes_[lane].fed;
+    if (Status fed = guarded([&] { return feed(lane); }); !fed.ok()) fail(lane, std::move(fed));
+    progress = progress || lanes_[lane].fed > before;
+  }
+  return progress;
+}
+
+bool Executor::all_fed(const Crewman& crewman) const {
+  return std::all_of(crewman.queue_lanes.begin(), crewman.queue_lanes.end(),
+                     [this](int lane) { return lanes_[lane].fed == lanes_[lane].slices.size(); });
+}
+
+Status Executor::feed_to_the_end(const Crewman& crewman) {
+  return sync_->poll_until([&] {
+    feed_queues(crewman);
+    return all_fed(crewman) || sync_->aborted();
+  });
+}
+
+// Another lane's progress may depend on queues that this thread has yet to feed.
+Status Executor::wait(const Crewman& crewman, const Wait& wait) {
+  StatusOr<bool> passed = false;
+  TANDEM_RETURN_IF_ERROR(sync_->poll_until([&] {
+    if (all_fed(crewman)) return true;
+    feed_queues(crewman);
+    passed = sync_->passed(wait);
+    return !passed.ok() || *passed;
+  }));
+  if (!passed.ok()) return passed.status();
+  return *passed ? Status() : sync_->wait(wait);
+}
+
+Status Executor::compute(const Crewman& crewman) {
+  const int lane = crewman.host_lane;
   LaneState& state = lanes_[lane];
   for (size_t i = 0; i < state.slices.size(); ++i) {
     const BoundSlice& slice = state.slices[i];
     state.at.store(static_cast<int>(i), std::memory_order_relaxed);
     state.phase.store(Phase::kWaiting, std::memory_order_relaxed);
-    for (const Wait& wait : slice.waits) {
-      if (Status waited = guarded([&] { return sync_->wait(wait); }); !waited.ok()) {
-        return waited.with_context(fmt::format(
-            "waiting for {} before {}", name_of(wait.lane, wait.count - 1), name_of(lane, i)));
+    if (!all_fed(crewman)) feed_queues(crewman);
+    for (const Wait& awaited : slice.waits) {
+      if (Status waited = guarded([&] { return wait(crewman, awaited); }); !waited.ok()) {
+        return waited.with_context(fmt::format("waiting for {} before {}",
+                                               name_of(awaited.lane, awaited.count - 1),
+                                               name_of(lane, static_cast<int>(i))));
       }
     }
     if (sync_->aborted()) return cancelled("the run was aborted");

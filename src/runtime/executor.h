@@ -14,6 +14,7 @@
 #include "runtime/memory_plan.h"
 #include "runtime/sync.h"
 #include "schedule/schedule.h"
+#include "schedule/transfers.h"
 
 namespace tandem {
 
@@ -25,11 +26,16 @@ struct ExecutorOptions {
   std::chrono::milliseconds drain_grace{2'000};
   // Where progress counters start. They wrap around; tests start them just before that.
   uint32_t first_count = 0;
+  // Every tensor that survives (see MemoryPlan) can be read from the host's memory after a run,
+  // also what lanes make in memory of their own. Otherwise only outputs can.
+  bool keep_all = false;
 };
 
 // One schedule bound to memory. Every thread of the crew that has slices to do feeds the queues of
-// its asynchronous lanes first, all of them, with waits and signals in between; then computes the
-// slices of its own lane, waiting and signalling in between; then waits for its queues.
+// its asynchronous lanes first, with waits and signals in between, all of them or, of lanes that
+// are held back, as many as may be; then computes the slices of its own lane, waiting and
+// signalling in between, and feeds what is left of the queues when it may; then waits for its
+// queues.
 class Executor {
  public:
   // Loads the graph on every lane that has slices, and binds them. The schedule must pass
@@ -59,11 +65,13 @@ class Executor {
     Slice slice;
     std::vector<Wait> waits;
     std::unique_ptr<Task> task;
+    Transfers::Around transfers;
   };
   enum class Phase : uint8_t { kDone, kWaiting, kComputing };
   struct LaneState {
     std::unique_ptr<LaneProgram> program;
     std::vector<BoundSlice> slices;
+    size_t fed = 0;  // of a queue lane: how many slices are enqueued
     // Of a host lane: what it is doing, for reports.
     std::atomic<int> at{0};
     std::atomic<Phase> phase{Phase::kDone};
@@ -79,12 +87,19 @@ class Executor {
       : graph_(graph), crew_(std::move(crew)), options_(options) {}
   Status bind(const Schedule& schedule, const TensorBindings& bindings);
   Status bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
-                   const TensorBindings& bindings);
+                   const std::vector<Transfers::Around>& transfers, const TensorBindings& bindings);
 
   // On the threads of the crew.
   void serve(const Crewman& crewman);
+  // Enqueues all that is left of a queue lane, or, of a lane that is held back, as far as may be.
   Status feed(int lane);
-  Status compute(int lane);
+  Status enqueue(int lane, size_t index);
+  // Feeds the thread's queues. True if it got on with any.
+  bool feed_queues(const Crewman& crewman);
+  bool all_fed(const Crewman& crewman) const;
+  Status feed_to_the_end(const Crewman& crewman);
+  Status compute(const Crewman& crewman);
+  Status wait(const Crewman& crewman, const Wait& wait);
   void finish_queue(int lane);
   void open_gate();
 

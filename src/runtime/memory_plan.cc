@@ -190,7 +190,7 @@ Arena::Allocator Arena::host_allocator() {
 Arena::Allocator Arena::allocator_for(const std::vector<Lane*>& lanes) {
   for (Lane* lane : lanes) {
     auto* queue_lane = dynamic_cast<QueueLane*>(lane);
-    if (queue_lane && queue_lane->shared_memory() != SharedMemoryKind::kNone) {
+    if (queue_lane && !computes_on_own_memory(*queue_lane)) {
       return [queue_lane](size_t bytes) { return queue_lane->allocate(bytes); };
     }
   }

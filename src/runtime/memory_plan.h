@@ -42,8 +42,8 @@ class Arena {
   // Zeroed and 64-byte aligned memory.
   using Allocator = std::function<StatusOr<std::shared_ptr<std::byte>>(size_t bytes)>;
   static Allocator host_allocator();
-  // Memory that all of the lanes can use: the first queue lane's, if it shares any, else the
-  // host's.
+  // Memory that all of the lanes can use, those aside that compute on their own: of the first queue
+  // lane that shares any, else the host's.
   static Allocator allocator_for(const std::vector<Lane*>& lanes);
 
   // Allocates, and writes the constants that have a place.

@@ -209,6 +209,7 @@ Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
   ExecutorOptions options;
   options.mechanism = mechanism_;
   options.deadline = options_.deadline;
+  options.keep_all = options_.keep_all;
   TANDEM_ASSIGN_OR_RETURN(
       engine->executor,
       Executor::create(*graph_, engine->schedule, engine->arena->bindings(), crew_, options));

@@ -23,7 +23,9 @@ SharedCounters SharedCounters::create(std::shared_ptr<std::byte> memory, size_t 
 
 Synchronization::Synchronization(std::vector<QueueLane*> queue_lanes, const Schedule& schedule,
                                  SharedCounters shared)
-    : queue_lanes_(std::move(queue_lanes)), shared_(std::move(shared)) {
+    : queue_lanes_(std::move(queue_lanes)),
+      held_back_(held_back_lanes(queue_lanes_)),
+      shared_(std::move(shared)) {
   for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
     base_.push_back(shared_.counters[lane].value.load());
     awaited_.emplace_back(schedule.lanes[lane].size() + 1, false);
@@ -46,6 +48,10 @@ void Synchronization::signal(int lane, int count) {
 
 Status Synchronization::wait(const Wait& wait) {
   return queue_lanes_[wait.lane] ? wait_for_queue(wait) : poll(wait.lane, wait.count);
+}
+
+StatusOr<bool> Synchronization::passed(const Wait& wait) {
+  return finished(wait.lane) >= wait.count;
 }
 
 Status Synchronization::enqueue_wait(int lane, const Wait& wait) {
@@ -87,6 +93,14 @@ Status Synchronization::reason() const {
 int Synchronization::finished(int lane) const {
   return static_cast<int>(shared_.counters[lane].value.load(std::memory_order_acquire) -
                           base_[lane]);
+}
+
+std::vector<bool> held_back_lanes(const std::vector<QueueLane*>& queue_lanes) {
+  std::vector<bool> held_back;
+  for (const QueueLane* lane : queue_lanes) {
+    held_back.push_back(lane && computes_on_own_memory(*lane));
+  }
+  return held_back;
 }
 
 StatusOr<std::unique_ptr<Synchronization>> make_synchronization(SyncMechanism mechanism,

@@ -42,6 +42,8 @@ class Synchronization {
   // Of a host lane: returns once the other lane has got that far. An error if the run was aborted
   // or the deadline has passed; it says which.
   Status wait(const Wait& wait);
+  // Of whoever feeds a queue: whether the other lane has got that far. Returns at once.
+  virtual StatusOr<bool> passed(const Wait& wait);
   // Of a queue lane, in the order of its slices: the same, enqueued.
   virtual Status enqueue_signal(int lane, int count) = 0;
   Status enqueue_wait(int lane, const Wait& wait);
@@ -59,6 +61,15 @@ class Synchronization {
   // How many slices of this run the lane is known to have finished.
   int finished(int lane) const;
 
+  // True of a queue lane that is fed only as far as what its slices wait for has passed(), instead
+  // of enqueueing waits: because copies from the host's memory may be enqueued only when what they
+  // copy is there.
+  bool is_held_back(int lane) const { return held_back_[lane]; }
+
+  // Polls until `done()`. An error as for wait().
+  template <typename Done>
+  Status poll_until(const Done& done);
+
   int slices(int lane) const { return static_cast<int>(awaited_[lane].size()) - 1; }
   // True if some wait of the schedule needs that count, or it is the lane's last.
   bool is_awaited(int lane, int count) const { return awaited_[lane][count]; }
@@ -68,9 +79,6 @@ class Synchronization {
                   SharedCounters shared);
 
   uint32_t target(int lane, int count) const { return base_[lane] + static_cast<uint32_t>(count); }
-  // Polls until `done()`. An error as for wait().
-  template <typename Done>
-  Status poll_until(const Done& done);
   // Polls until the lane's counter has got that far.
   Status poll(int lane, int count);
   virtual Status enqueue_wait_in_queue(int lane, const Wait& wait) = 0;
@@ -80,6 +88,7 @@ class Synchronization {
   virtual void release_all() {}
 
   const std::vector<QueueLane*> queue_lanes_;  // by lane; null for host lanes
+  const std::vector<bool> held_back_;          // by lane
   const SharedCounters shared_;
   Clock::time_point deadline_;
 
@@ -89,6 +98,9 @@ class Synchronization {
   mutable std::mutex mutex_;
   Status reason_;  // guarded by mutex_
 };
+
+// By lane; see Synchronization::is_held_back().
+std::vector<bool> held_back_lanes(const std::vector<QueueLane*>& queue_lanes);
 
 template <typename Done>
 Status Synchronization::poll_until(const Done& done) {

@@ -1,6 +1,7 @@
 #include "runtime/sync_bench.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "runtime/memory_plan.h"
 #include "runtime/sync.h"
@@ -33,10 +34,11 @@ class Bench {
       schedule.lanes[queue_][i].waits = {{cpu_, i + 1}};
       schedule.lanes[cpu_][i + 1].waits = {{queue_, i + 1}};
     }
-    return batch(schedule, [&](Synchronization& sync) -> Status {
+    return batch(schedule, [&](Synchronization& sync, const FeedOn& feed_on) -> Status {
       for (int i = 0; i < kBatch; ++i) {
         const Clock::time_point start = Clock::now();
         sync.signal(cpu_, i + 1);
+        TANDEM_RETURN_IF_ERROR(feed_on());
         TANDEM_RETURN_IF_ERROR(sync.wait({queue_, i + 1}));
         samples->push_back(microseconds(Clock::now() - start));
       }
@@ -50,8 +52,9 @@ class Bench {
     Schedule schedule = empty_schedule();
     schedule.lanes[queue_][0].waits = {{cpu_, 1}};
     for (int i = 1; i <= kBatch; ++i) schedule.lanes[cpu_][i].waits = {{queue_, i}};
-    return batch(schedule, [&](Synchronization& sync) -> Status {
+    return batch(schedule, [&](Synchronization& sync, const FeedOn& feed_on) -> Status {
       sync.signal(cpu_, 1);
+      TANDEM_RETURN_IF_ERROR(feed_on());
       TANDEM_RETURN_IF_ERROR(sync.wait({queue_, 1}));
       Clock::time_point before = Clock::now();
       const Clock::time_point deadline = before + kDeadline;
@@ -81,7 +84,10 @@ class Bench {
     return schedule;
   }
 
-  template <typename HostSide>  // Status(Synchronization&)
+  // Feeds the queue as far as may be, where it is held back and nobody else does.
+  using FeedOn = std::function<Status()>;
+
+  template <typename HostSide>  // Status(Synchronization&, const FeedOn&)
   Status batch(const Schedule& schedule, const HostSide& host_side) {
     const size_t lanes = crew_.lanes().size();
     std::vector<QueueLane*> queue_lanes;
@@ -97,8 +103,23 @@ class Bench {
                                                  SharedCounters::create(counters_, lanes, 0)));
     sync->begin(Clock::now() + kDeadline);
     Status result;
-    crew_.thread(queue_).run([&] { result = feed(schedule, *sync); });
-    if (result.ok()) crew_.thread(cpu_).run([&] { result = host_side(*sync); });
+    const bool own_feeder = &crew_.thread(queue_) != &crew_.thread(cpu_);
+    size_t fed = 0;
+    const auto feed_on = [&] { return feed(schedule, *sync, &fed); };
+    crew_.thread(queue_).run([&] { result = feed_on(); });
+    if (result.ok() && own_feeder) {
+      crew_.thread(queue_).post([&] {
+        Status status;
+        const auto done = [&] {
+          status = feed_on();
+          return !status.ok() || fed == schedule.lanes[queue_].size();
+        };
+        const Status polled = sync->poll_until(done);
+        if (!polled.ok() || !status.ok()) sync->abort(polled.ok() ? status : polled);
+      });
+    }
+    const FeedOn host_feed = own_feeder ? FeedOn([] { return Status(); }) : FeedOn(feed_on);
+    if (result.ok()) crew_.thread(cpu_).run([&] { result = host_side(*sync, host_feed); });
     if (!result.ok()) sync->abort(result);
     Status drained;
     crew_.thread(queue_).run(
@@ -107,15 +128,22 @@ class Bench {
     return result.ok() ? drained : result;
   }
 
-  Status feed(const Schedule& schedule, Synchronization& sync) {
+  // Goes on from the `fed`-th slice, and flushes if there was any to enqueue.
+  Status feed(const Schedule& schedule, Synchronization& sync, size_t* fed) {
     const std::vector<ScheduledSlice>& slices = schedule.lanes[queue_];
-    for (size_t i = 0; i < slices.size(); ++i) {
-      for (const Wait& wait : slices[i].waits) {
-        TANDEM_RETURN_IF_ERROR(sync.enqueue_wait(queue_, wait));
+    const size_t first = *fed;
+    for (; *fed < slices.size(); ++*fed) {
+      for (const Wait& wait : slices[*fed].waits) {
+        if (!sync.is_held_back(queue_)) {
+          TANDEM_RETURN_IF_ERROR(sync.enqueue_wait(queue_, wait));
+          continue;
+        }
+        TANDEM_ASSIGN_OR_RETURN(const bool passed, sync.passed(wait));
+        if (!passed) return *fed > first ? crew_.queue_lane(queue_)->flush() : Status();
       }
-      TANDEM_RETURN_IF_ERROR(sync.enqueue_signal(queue_, static_cast<int>(i) + 1));
+      TANDEM_RETURN_IF_ERROR(sync.enqueue_signal(queue_, static_cast<int>(*fed) + 1));
     }
-    return crew_.queue_lane(queue_)->flush();
+    return *fed > first ? crew_.queue_lane(queue_)->flush() : Status();
   }
 
   LaneCrew& crew_;

@@ -8,10 +8,11 @@ namespace tandem {
 
 StatusOr<std::unique_ptr<Synchronization>> EventSynchronization::create(
     std::vector<QueueLane*> queue_lanes, const Schedule& schedule, SharedCounters shared) {
+  const std::vector<bool> held_back = held_back_lanes(queue_lanes);
   for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
     for (const ScheduledSlice& scheduled : schedule.lanes[lane]) {
       for (const Wait& wait : scheduled.waits) {
-        if (queue_lanes[lane] && queue_lanes[wait.lane]) {
+        if (queue_lanes[lane] && queue_lanes[wait.lane] && !held_back[lane]) {
           return unsupported(
               fmt::format("lane {} waits for lane {}, but the mechanism event has no "
                           "waits between two queues",
@@ -31,7 +32,7 @@ EventSynchronization::EventSynchronization(std::vector<QueueLane*> queue_lanes,
     for (const ScheduledSlice& scheduled : schedule.lanes[lane]) {
       for (const Wait& wait : scheduled.waits) {
         const Count count{wait.lane, wait.count};
-        if (queue_lanes_[lane]) {
+        if (queue_lanes_[lane] && !held_back_[lane]) {
           host_crossings_[count][static_cast<int>(lane)];
         } else if (queue_lanes_[wait.lane]) {
           queue_crossings_[count];
@@ -80,9 +81,23 @@ Status EventSynchronization::wait_for_queue(const Wait& wait) {
       poll_until([&] { return crossing.published.load(std::memory_order_acquire) != nullptr; }));
   TANDEM_RETURN_IF_ERROR(crossing.published.load(std::memory_order_acquire)->wait(deadline_));
   if (aborted()) return cancelled("the run was aborted");
-  // Nobody waits for this counter: it is for finished(), which reports read.
-  Synchronization::signal(wait.lane, std::max(finished(wait.lane), wait.count));
+  note_finished(wait);
   return {};
+}
+
+StatusOr<bool> EventSynchronization::passed(const Wait& wait) {
+  const auto found = queue_crossings_.find({wait.lane, wait.count});
+  if (found == queue_crossings_.end()) return Synchronization::passed(wait);
+  const DeviceEvent* event = found->second.published.load(std::memory_order_acquire);
+  if (!event) return false;
+  TANDEM_ASSIGN_OR_RETURN(const bool passed, event->passed());
+  if (passed) note_finished(wait);
+  return passed;
+}
+
+// Nobody waits for these counters: they are for finished(), which reports read.
+void EventSynchronization::note_finished(const Wait& wait) {
+  Synchronization::signal(wait.lane, std::max(finished(wait.lane), wait.count));
 }
 
 Status EventSynchronization::wait_for_end(int lane) {

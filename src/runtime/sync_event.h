@@ -10,8 +10,8 @@
 namespace tandem {
 
 // Counters tell host lanes of each other only. Every crossing between a host lane and a queue has
-// an event, made when the queue is fed. Schedules in which a queue waits for another queue are
-// kUnsupported.
+// an event, made when the queue is fed. Schedules in which a queue waits for another queue, and is
+// not held back, are kUnsupported.
 class EventSynchronization : public Synchronization {
  public:
   static StatusOr<std::unique_ptr<Synchronization>> create(std::vector<QueueLane*> queue_lanes,
@@ -19,6 +19,7 @@ class EventSynchronization : public Synchronization {
                                                            SharedCounters shared);
 
   void signal(int lane, int count) override;
+  StatusOr<bool> passed(const Wait& wait) override;
   Status enqueue_signal(int lane, int count) override;
   Status wait_for_end(int lane) override;
   void end() override;
@@ -31,7 +32,7 @@ class EventSynchronization : public Synchronization {
     std::unique_ptr<HostEvent> event;
     bool passed = false;
   };
-  // Host lanes wait for a count of a queue.
+  // Host lanes, and feeders, wait for a count of a queue.
   struct QueueCrossing {
     std::unique_ptr<DeviceEvent> event;
     std::atomic<DeviceEvent*> published{nullptr};  // the same, for the host lanes
@@ -43,6 +44,7 @@ class EventSynchronization : public Synchronization {
   Status enqueue_wait_in_queue(int lane, const Wait& wait) override;
   Status wait_for_queue(const Wait& wait) override;
   void release_all() override;
+  void note_finished(const Wait& wait);
 
   // By the count awaited, then by the queue that waits. Maps do not change after construction.
   std::map<Count, std::map<int, HostCrossing>> host_crossings_;

@@ -64,6 +64,70 @@ std::vector<Position> Dependencies::of(const Slice& slice) const {
   return result;
 }
 
+std::vector<Need> Dependencies::needs_of(const Slice& slice) const {
+  const Operator& op = graph_.op(slice.op);
+  const Region region = output_region(graph_, slice);
+  std::vector<TensorRegion> parts;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    resolve(graph_, placement_, op.inputs[i],
+            input_region(graph_, slice.op, static_cast<int>(i), region), &parts);
+  }
+  std::vector<Need> needs;
+  for (const TensorRegion& part : parts) add_needs(part, &needs);
+  return needs;
+}
+
+std::vector<Need> Dependencies::needs_of(TensorId tensor) const {
+  std::vector<TensorRegion> parts;
+  resolve(graph_, placement_, tensor, whole_region(graph_.tensor(tensor).dims), &parts);
+  std::vector<Need> needs;
+  for (const TensorRegion& part : parts) add_needs(part, &needs);
+  return needs;
+}
+
+void Dependencies::add_needs(const TensorRegion& wanted, std::vector<Need>* needs) const {
+  const OperatorId producer = graph_.tensor(wanted.tensor).producer;
+  if (producer == kNone) {
+    needs->push_back({{kNone, 0}, wanted.tensor, kNone, wanted.region});
+    return;
+  }
+  const Operator& op = graph_.op(producer);
+  if (op.kind() != OperatorKind::kConcat) {
+    add_made(producer, wanted.region, kNone, needs);
+    return;
+  }
+  const int axis = op.as<ConcatAttributes>().axis;
+  int64_t begin = 0;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const int64_t end = begin + graph_.tensor(op.inputs[i]).dims[axis];
+    Region part = wanted.region;
+    part[axis] = {std::max(part[axis].begin, begin), std::min(part[axis].end, end)};
+    begin = end;
+    if (is_empty(part)) continue;
+    if (placement_.tensors[op.inputs[i]].root != placement_.tensors[op.output].root) {
+      add_made(producer, part, static_cast<int>(i), needs);
+      continue;
+    }
+    std::vector<TensorRegion> in_place;
+    resolve(graph_, placement_, op.inputs[i],
+            input_region(graph_, producer, static_cast<int>(i), part), &in_place);
+    for (const TensorRegion& deeper : in_place) add_needs(deeper, needs);
+  }
+}
+
+void Dependencies::add_made(OperatorId op, const Region& region, int part,
+                            std::vector<Need>* needs) const {
+  for (const Made& made : made_[op]) {
+    if (!intersects(made.region, region)) continue;
+    Region both = region;
+    for (size_t d = 0; d < both.size(); ++d) {
+      both[d] = {std::max(region[d].begin, made.region[d].begin),
+                 std::min(region[d].end, made.region[d].end)};
+    }
+    needs->push_back({made.position, graph_.op(op).output, part, std::move(both)});
+  }
+}
+
 SliceOrder order_slices(const Predecessors& predecessors) {
   const size_t lanes = predecessors.size();
   std::vector<std::vector<bool>> done(lanes);

@@ -16,6 +16,14 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
+// What a reader needs that one slice makes, or that comes with the model's inputs or constants.
+struct Need {
+  Position maker;  // lane kNone: no slice does
+  TensorId tensor = kNone;
+  int part = kNone;  // of a concat: the operand that the maker copies
+  Region region;     // of the tensor
+};
+
 // Knows which slice makes what, and so whose results a slice reads.
 class Dependencies {
  public:
@@ -27,6 +35,12 @@ class Dependencies {
   void add(Position position, const Slice& slice);
   // The added slices that make what `slice` reads. One may occur more than once.
   std::vector<Position> of(const Slice& slice) const;
+  // Where what `slice` reads comes into being. In contrast to of(), an operand that its producer
+  // has put into a concat's output counts as made by its producer, not by the concat. Regions of
+  // different makers, tensors or parts do not meet.
+  std::vector<Need> needs_of(const Slice& slice) const;
+  // The same for a reader of a whole tensor.
+  std::vector<Need> needs_of(TensorId tensor) const;
   const Placement& placement() const { return placement_; }
 
  private:
@@ -34,6 +48,10 @@ class Dependencies {
     Position position;
     Region region;
   };
+  // Of a region of a tensor that has a producer that is launched, or none.
+  void add_needs(const TensorRegion& wanted, std::vector<Need>* needs) const;
+  void add_made(OperatorId op, const Region& region, int part, std::vector<Need>* needs) const;
+
   const Graph& graph_;
   Placement placement_;
   std::vector<std::vector<Made>> made_;  // by operator

@@ -101,6 +101,47 @@ inline void compute_slice(const Graph& graph, const TensorBindings& bindings, co
   });
 }
 
+// A lane's own copy of everything that bindings point at: NaN until something is copied or
+// computed.
+class FakeMirror {
+ public:
+  explicit FakeMirror(const Graph& graph, const TensorBindings& host) : host_(host) {
+    auto* begin = reinterpret_cast<std::byte*>(std::numeric_limits<uintptr_t>::max());
+    std::byte* end = nullptr;
+    for (const TensorView& view : host.views) {
+      if (!view.data) continue;
+      begin = std::min(begin, view.as<std::byte>());
+      int64_t last = 0;
+      for (size_t d = 0; d < view.dims.size(); ++d) last += (view.dims[d] - 1) * view.strides[d];
+      end = std::max(end, view.as<std::byte>() + (last + 1) * sizeof(float));
+    }
+    if (end) memory_.assign((end - begin) / sizeof(float), std::numeric_limits<float>::quiet_NaN());
+    for (size_t t = 0; t < host.views.size(); ++t) {
+      TensorView view = host.views[t];
+      if (view.data) view.data = memory_.data() + (view.as<std::byte>() - begin) / sizeof(float);
+      own_.views.push_back(view);
+      const Tensor& tensor = graph.tensor(static_cast<TensorId>(t));
+      if (view.data && tensor.value) copy_to_view(*tensor.value, view);
+    }
+  }
+  const TensorBindings& bindings() const { return own_; }
+  void upload(TensorId id, const Region& region) {
+    for_each_element(region, host_[id], [&](int64_t, int64_t offset) {
+      own_[id].as<float>()[offset] = host_[id].as<float>()[offset];
+    });
+  }
+  void download(TensorId id, const Region& region) {
+    for_each_element(region, host_[id], [&](int64_t, int64_t offset) {
+      host_[id].as<float>()[offset] = own_[id].as<float>()[offset];
+    });
+  }
+
+ private:
+  TensorBindings host_;
+  TensorBindings own_;
+  std::vector<float> memory_;
+};
+
 // What goes wrong, and when. Shared by a lane and its test.
 class Faults {
  public:
@@ -183,6 +224,29 @@ class FakeCpuLane : public Lane {
   LaneInfo info_;
 };
 
+// A program of a queue that has its own memory.
+class FakeMirrorProgram : public FakeProgram {
+ public:
+  using Enqueue = std::function<void(std::function<void()>)>;
+  FakeMirrorProgram(const Graph& graph, std::unique_ptr<FakeMirror> mirror, Launch launch,
+                    Enqueue enqueue)
+      : FakeProgram(graph, mirror->bindings(), std::move(launch)),
+        mirror_(std::move(mirror)),
+        enqueue_(std::move(enqueue)) {}
+  Status enqueue_upload(TensorId tensor, const Region& region) override {
+    enqueue_([=, this] { mirror_->upload(tensor, region); });
+    return {};
+  }
+  Status enqueue_download(TensorId tensor, const Region& region) override {
+    enqueue_([=, this] { mirror_->download(tensor, region); });
+    return {};
+  }
+
+ private:
+  std::unique_ptr<FakeMirror> mirror_;
+  Enqueue enqueue_;
+};
+
 // An in-order queue served by a thread.
 class FakeQueueLane : public QueueLane {
  public:
@@ -207,16 +271,25 @@ class FakeQueueLane : public QueueLane {
   Status enter() override { return {}; }
   StatusOr<std::unique_ptr<LaneProgram>> load(const Graph& graph,
                                               const TensorBindings& bindings) override {
-    return std::unique_ptr<LaneProgram>(std::make_unique<FakeProgram>(
-        graph, bindings, [this](const Slice& slice, std::function<void()> compute) {
-          TANDEM_RETURN_IF_ERROR(launch_faults.before(slice));
-          enqueue([this, slice, compute = std::move(compute)] {
-            // What a device computes after it gave up a wait is thrown away. Here it computes
-            // nothing, so that sanitizers see only races that matter.
-            if (!gave_up_ && device_faults.before(slice).ok()) compute();
-          });
-          return Status();
-        }));
+    const auto launch = [this](const Slice& slice, std::function<void()> compute) -> Status {
+      TANDEM_RETURN_IF_ERROR(launch_faults.before(slice));
+      enqueue([this, slice, compute = std::move(compute)] {
+        // What a device computes after it gave up a wait is thrown away. Here it computes
+        // nothing, so that sanitizers see only races that matter.
+        if (!gave_up_ && device_faults.before(slice).ok()) compute();
+      });
+      return Status();
+    };
+    if (!computes_on_own_memory(*this)) {
+      return std::unique_ptr<LaneProgram>(std::make_unique<FakeProgram>(graph, bindings, launch));
+    }
+    return std::unique_ptr<LaneProgram>(
+        std::make_unique<FakeMirrorProgram>(graph, std::make_unique<FakeMirror>(graph, bindings),
+                                            launch, [this](std::function<void()> copy) {
+                                              enqueue([this, copy = std::move(copy)] {
+                                                if (!gave_up_) copy();
+                                              });
+                                            }));
   }
   // Nothing runs before flush(), as on a lazy driver.
   Status drain(Clock::time_point deadline) override {
@@ -231,6 +304,7 @@ class FakeQueueLane : public QueueLane {
 
   SharedMemoryKind shared_memory() const override { return memory_; }
   StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override {
+    if (computes_on_own_memory(*this)) return unsupported("memory of its own");
     const size_t rounded = (bytes + 63) / 64 * 64;
     auto* memory = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
     std::memset(memory, 0, rounded);
@@ -306,6 +380,11 @@ class FakeQueueLane : public QueueLane {
       return opened_.wait_until(lock, deadline, [this] { return open_; });
     }
 
+    bool is_open() {
+      std::lock_guard lock(mutex_);
+      return open_;
+    }
+
    private:
     std::mutex mutex_;
     std::condition_variable opened_;
@@ -324,6 +403,7 @@ class FakeQueueLane : public QueueLane {
     Status wait(Clock::time_point deadline) override {
       return gate->wait_until(deadline) ? Status() : deadline_exceeded("the queue is late");
     }
+    StatusOr<bool> passed() const override { return gate->is_open(); }
     std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   };
 

@@ -20,19 +20,28 @@ using ::testing::HasSubstr;
 using testing::Random;
 using testing::random_inputs;
 
+std::shared_ptr<Platform> make_platform(bool own_memory) {
+  PlatformOptions options;
+  options.opencl_own_memory = own_memory;
+  options.program_cache_dir =
+      (std::filesystem::path(::testing::TempDir()) / "tandem_runtime_programs").string();
+  auto made = Platform::create(options);
+  if (!made.ok()) {
+    ADD_FAILURE() << made.status().message();
+    std::abort();
+  }
+  return std::move(made).value();
+}
+
 // Drivers start once per process.
 std::shared_ptr<Platform> platform() {
-  static const std::shared_ptr<Platform> shared = [] {
-    PlatformOptions options;
-    options.program_cache_dir =
-        (std::filesystem::path(::testing::TempDir()) / "tandem_runtime_programs").string();
-    auto made = Platform::create(options);
-    if (!made.ok()) {
-      ADD_FAILURE() << made.status().message();
-      std::abort();
-    }
-    return std::move(made).value();
-  }();
+  static const std::shared_ptr<Platform> shared = make_platform(false);
+  return shared;
+}
+
+// The same, but data are copied to the OpenCL device and back.
+std::shared_ptr<Platform> copying_platform() {
+  static const std::shared_ptr<Platform> shared = make_platform(true);
   return shared;
 }
 
@@ -99,7 +108,12 @@ void expect_answers(const Answers& answers, const std::vector<HostTensor>& outpu
 // No wrong number and no hang: random graphs of up to 200 operators, cut, spread and ordered at
 // random, a thousand runs in all, each with other inputs than the one before, so that what is left
 // from an earlier run is a wrong number.
-class RandomGraphsOnRealLanes : public ::testing::TestWithParam<SyncMechanism> {};
+struct Setup {
+  const char* name;
+  SyncMechanism mechanism;
+  bool own_memory = false;
+};
+class RandomGraphsOnRealLanes : public ::testing::TestWithParam<Setup> {};
 
 TEST_P(RandomGraphsOnRealLanes, ThousandRuns) {
   if (queue_lane() == kNone) GTEST_SKIP() << "no OpenCL lane";
@@ -118,10 +132,11 @@ TEST_P(RandomGraphsOnRealLanes, ThousandRuns) {
     }
     for (int s = 0; s < kSchedules; ++s) {
       SessionOptions options = base_options();
-      options.sync = GetParam();
+      options.sync = GetParam().mechanism;
       options.schedule =
           std::make_shared<Schedule>(testing::random_schedule(random, *graph, lanes));
-      auto session = Session::create(Model(graph), platform(), options);
+      const auto lanes_used = GetParam().own_memory ? copying_platform() : platform();
+      auto session = Session::create(Model(graph), lanes_used, options);
       if (!session.ok() && session.status().code() == StatusCode::kUnsupported) {
         GTEST_SKIP() << session.status().message();
       }
@@ -141,12 +156,31 @@ TEST_P(RandomGraphsOnRealLanes, ThousandRuns) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Mechanisms, RandomGraphsOnRealLanes,
-                         ::testing::Values(SyncMechanism::kSvm, SyncMechanism::kEvent),
-                         [](const auto& info) {
-                           return info.param == SyncMechanism::kSvm ? "Svm" : "Event";
-                         });
+                         ::testing::Values(Setup{"Svm", SyncMechanism::kSvm},
+                                           Setup{"Event", SyncMechanism::kEvent},
+                                           Setup{"EventCopying", SyncMechanism::kEvent, true}),
+                         [](const auto& info) { return info.param.name; });
 
-TEST(RealLanes, StrategiesAgreeWithTheReference) {
+// Every tensor can be read.
+void expect_activations(const Session& session, const Graph& graph, const Answers& answers) {
+  const std::vector<ReferenceTensor> exact = reference(graph, answers.inputs);
+  const double tolerance = *std::max_element(answers.tolerances.begin(), answers.tolerances.end());
+  for (size_t t = 0; t < graph.tensors().size(); ++t) {
+    const Tensor& tensor = graph.tensor(static_cast<TensorId>(t));
+    if (tensor.kind != TensorKind::kActivation) continue;
+    const auto value = session.tensor(tensor.name);
+    ASSERT_TRUE(value.ok()) << value.status().message();
+    for (size_t n = 0; n < exact[t].values.size(); ++n) {
+      ASSERT_NEAR(value->data<float>()[n], exact[t].values[n], tolerance) << tensor.name;
+    }
+  }
+}
+
+class Strategies : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(RealLanes, Strategies, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Copying" : "Sharing"; });
+
+TEST_P(Strategies, AgreeWithTheReference) {
   Random random(77);
   const auto graph = std::make_shared<Graph>(testing::random_graph(random, 60));
   const Answers answers = answers_for(*graph, random_inputs(random, *graph));
@@ -154,12 +188,15 @@ TEST(RealLanes, StrategiesAgreeWithTheReference) {
     if (strategy == std::string("gpu") && queue_lane() == kNone) continue;
     SessionOptions options = base_options();
     options.strategy = strategy;
-    auto session = Session::create(Model(graph), platform(), options);
+    options.keep_all = true;
+    const auto lanes_used = GetParam() ? copying_platform() : platform();
+    auto session = Session::create(Model(graph), lanes_used, options);
     ASSERT_TRUE(session.ok()) << session.status().message();
     std::vector<HostTensor> outputs;
     const Status status = (*session)->run(answers.inputs, &outputs);
     ASSERT_TRUE(status.ok()) << strategy << ": " << status.message();
     expect_answers(answers, outputs);
+    expect_activations(**session, *graph, answers);
   }
 }
 

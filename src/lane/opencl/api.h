@@ -44,5 +44,6 @@ using Queue = Owned<cl_command_queue, clReleaseCommandQueue>;
 using Program = Owned<cl_program, clReleaseProgram>;
 using Kernel = Owned<cl_kernel, clReleaseKernel>;
 using Event = Owned<cl_event, clReleaseEvent>;
+using Buffer = Owned<cl_mem, clReleaseMemObject>;
 
 }  // namespace tandem::opencl

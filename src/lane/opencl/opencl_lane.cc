@@ -37,7 +37,7 @@ class QueueEvent final : public DeviceEvent {
     event->event_ = Event(handle);
     // The callback may come after this object is gone.
     auto* shared = new std::shared_ptr<State>(event->state_);
-    const cl_int code = clSetEventCallback(handle, CL_COMPLETE, &QueueEvent::passed, shared);
+    const cl_int code = clSetEventCallback(handle, CL_COMPLETE, &QueueEvent::completed, shared);
     if (code != CL_SUCCESS) {
       delete shared;
       return check(code, "clSetEventCallback");
@@ -54,6 +54,16 @@ class QueueEvent final : public DeviceEvent {
     return {};
   }
 
+  // Asks the driver, which knows earlier than callbacks tell.
+  StatusOr<bool> passed() const override {
+    cl_int status = CL_QUEUED;
+    TANDEM_RETURN_IF_ERROR(check(clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                sizeof(status), &status, nullptr),
+                                 "clGetEventInfo"));
+    if (status < 0) return check(status, "a command in the OpenCL queue");
+    return status == CL_COMPLETE;
+  }
+
  private:
   struct State {
     std::mutex mutex;
@@ -62,7 +72,7 @@ class QueueEvent final : public DeviceEvent {
     cl_int result = CL_COMPLETE;
   };
 
-  static void CL_CALLBACK passed(cl_event, cl_int result, void* data) {
+  static void CL_CALLBACK completed(cl_event, cl_int result, void* data) {
     const std::unique_ptr<std::shared_ptr<State>> state(static_cast<std::shared_ptr<State>*>(data));
     const std::lock_guard<std::mutex> lock((*state)->mutex);
     (*state)->passed = true;
@@ -148,12 +158,14 @@ StatusOr<std::unique_ptr<LaneImpl>> LaneImpl::create(const OpenClLaneOptions& op
 
 Status LaneImpl::start(const OpenClLaneOptions& options) {
   const OpenClDeviceSummary& summary = device_.summary;
-  if (summary.shared_memory < SharedMemoryKind::kFine) {
+  if (summary.shared_memory == SharedMemoryKind::kNone) {
     return unsupported(fmt::format(
-        "{} shares memory with the host as \"{}\" only, and Tandem needs fine-grained shared "
-        "virtual memory: choose another device, or run on CPU lanes",
-        summary.device, tandem::to_string(summary.shared_memory)));
+        "{} has no shared virtual memory, and Tandem needs at least the coarse-grained kind: "
+        "choose another device, or run on CPU lanes",
+        summary.device));
   }
+  memory_ =
+      options.memory == OpenClMemory::kCoarse ? SharedMemoryKind::kCoarse : summary.shared_memory;
   cl_int code = CL_SUCCESS;
   context_ = Context(clCreateContext(nullptr, 1, &device_.id, nullptr, nullptr, &code));
   TANDEM_RETURN_IF_ERROR(check(code, "clCreateContext"));
@@ -176,6 +188,13 @@ Status LaneImpl::start(const OpenClLaneOptions& options) {
   }
   info_.fingerprint = fmt::format("{}; cores {}; kernels {}", device_.fingerprint(),
                                   fmt::join(info_.cores, ","), kernels_digest());
+  if (computes_on_own_memory(*this)) {
+    info_.fingerprint += "; own memory";
+    TANDEM_RETURN_IF_ERROR(load_pass_on());
+    TANDEM_ASSIGN_OR_RETURN(
+        copy_method_, choose_copy_method(context_.get(), queue_.get(), pass_on_kernel_.get()));
+    return {};
+  }
   if (const Status tested = self_test(); !tested.ok()) {
     self_test_warning_ = fmt::format(
         "counters in shared memory cannot be used: {}; lanes "
@@ -205,6 +224,9 @@ Status LaneImpl::drain(std::chrono::steady_clock::time_point deadline) {
 }
 
 StatusOr<std::shared_ptr<std::byte>> LaneImpl::allocate(size_t bytes) {
+  if (computes_on_own_memory(*this)) {
+    return unsupported(fmt::format("{} computes on memory of its own", info_.name));
+  }
   cl_svm_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
   if (shared_memory() == SharedMemoryKind::kFineAtomics) flags |= CL_MEM_SVM_ATOMICS;
   const size_t whole = std::max<size_t>(64, bytes);
@@ -219,6 +241,29 @@ StatusOr<std::shared_ptr<std::byte>> LaneImpl::allocate(size_t bytes) {
       [context = context_.get()](std::byte* p) { clSVMFree(context, p); });
 }
 
+StatusOr<std::shared_ptr<std::byte>> LaneImpl::upload(const std::vector<std::byte>& content) {
+  if (!computes_on_own_memory(*this)) {
+    TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> memory, allocate(content.size()));
+    std::memcpy(memory.get(), content.data(), content.size());
+    return memory;
+  }
+  TANDEM_ASSIGN_OR_RETURN(
+      const DeviceBlock block,
+      DeviceBlock::create(context_.get(), queue_.get(), content.size(), CopyMethod::kRows));
+  const auto bytes = static_cast<int64_t>(content.size());
+  TANDEM_RETURN_IF_ERROR(block.enqueue_upload(queue_.get(), content.data(), 0,
+                                              {.bytes = bytes, .count = 1, .pitch = bytes}));
+  TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish after a copy to the device"));
+  return block.memory();
+}
+
+Status LaneImpl::load_pass_on() {
+  if (pass_on_kernel_.get()) return {};
+  TANDEM_ASSIGN_OR_RETURN(const cl_program program, programs_->program({"pass_on.cl"}, ""));
+  TANDEM_ASSIGN_OR_RETURN(pass_on_kernel_, create_kernel(program, "pass_on"));
+  return {};
+}
+
 Status LaneImpl::load_sync_kernels() {
   if (wait_kernel_.get()) return {};
   TANDEM_ASSIGN_OR_RETURN(
@@ -226,7 +271,6 @@ Status LaneImpl::load_sync_kernels() {
       programs_->program({"sync.cl"},
                          device_.summary.is_host_cpu ? "-DHOST_CPU=1" : "-DHOST_CPU=0"));
   TANDEM_ASSIGN_OR_RETURN(signal_kernel_, create_kernel(program, "signal_progress"));
-  TANDEM_ASSIGN_OR_RETURN(pass_on_kernel_, create_kernel(program, "pass_on"));
   TANDEM_ASSIGN_OR_RETURN(wait_kernel_, create_kernel(program, "wait_for"));
   return {};
 }
@@ -272,6 +316,7 @@ Status LaneImpl::self_test() {
     return unsupported(fmt::format("{} has no atomics in shared memory", device_.summary.device));
   }
   TANDEM_RETURN_IF_ERROR(load_sync_kernels());
+  TANDEM_RETURN_IF_ERROR(load_pass_on());
   Status passed = pass_messages();
   for (int attempt = 1;
        passed.code() == StatusCode::kDeadlineExceeded && attempt < kSelfTestAttempts; ++attempt) {

@@ -9,11 +9,18 @@
 
 namespace tandem {
 
+// Which of a device's kinds of memory the lane uses.
+enum class OpenClMemory : uint8_t {
+  kAuto,    // the strongest that the device has
+  kCoarse,  // coarse-grained, whatever it has: for tests of what other devices need
+};
+
 struct OpenClLaneOptions {
   std::string name = "gpu";
   std::string device;             // substring of platform or device name; empty: the best one
   std::vector<int> cores;         // for a device that is the host CPU: the cores of its workers
   std::string program_cache_dir;  // "none": no cache
+  OpenClMemory memory = OpenClMemory::kAuto;
 };
 
 struct ProgramCacheStats {

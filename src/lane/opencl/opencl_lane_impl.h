@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lane/opencl/device_memory.h"
 #include "lane/opencl/kernel_plan.h"
 #include "lane/opencl/opencl_lane.h"
 #include "lane/opencl/program_cache.h"
@@ -23,7 +24,7 @@ class LaneImpl final : public OpenClLane {
                                               const TensorBindings& bindings) override;
   Status drain(std::chrono::steady_clock::time_point deadline) override;
 
-  SharedMemoryKind shared_memory() const override { return device_.summary.shared_memory; }
+  SharedMemoryKind shared_memory() const override { return memory_; }
   StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override;
   Status enqueue_wait(const ProgressCounter* counter, uint32_t target, std::atomic<uint32_t>* abort,
                       uint64_t max_polls) override;
@@ -42,6 +43,11 @@ class LaneImpl final : public OpenClLane {
   // Tests run the kernels for GPUs on whatever device there is.
   void set_traits(const DeviceTraits& traits) { traits_ = traits; }
   cl_command_queue queue() const { return queue_.get(); }
+  cl_context context() const { return context_.get(); }
+  // Where computes_on_own_memory().
+  CopyMethod copy_method() const { return copy_method_; }
+  // Memory for kernels with `content` in it, whatever kind of memory the device has.
+  StatusOr<std::shared_ptr<std::byte>> upload(const std::vector<std::byte>& content);
   ProgramCache& programs() { return *programs_; }
 
   // True once for each kernel variant that a driver may specialise at its first launch.
@@ -51,16 +57,19 @@ class LaneImpl final : public OpenClLane {
   explicit LaneImpl(Device device) : device_(std::move(device)) {}
   Status start(const OpenClLaneOptions& options);
   Status load_sync_kernels();
+  Status load_pass_on();
   Status pass_messages();
   Status measure_polls();
 
   Device device_;
+  SharedMemoryKind memory_ = SharedMemoryKind::kNone;  // that is used
+  CopyMethod copy_method_ = CopyMethod::kRectangles;
   DeviceTraits traits_;
   LaneInfo info_;
   Context context_;
   Queue queue_;
   std::unique_ptr<ProgramCache> programs_;
-  // Of sync.cl; null until load_sync_kernels().
+  // Null until load_sync_kernels() and load_pass_on().
   Kernel wait_kernel_;
   Kernel signal_kernel_;
   Kernel pass_on_kernel_;

@@ -1,6 +1,5 @@
 #include "lane/opencl/opencl_program.h"
 
-#include <cstring>
 #include <map>
 #include <type_traits>
 #include <utility>
@@ -52,8 +51,13 @@ class OpenClTask final : public Task {
 
 class OpenClProgram final : public LaneProgram {
  public:
-  OpenClProgram(LaneImpl* lane, const Graph& graph, const TensorBindings& bindings)
-      : lane_(lane), graph_(graph), bindings_(bindings) {}
+  // `mirror` is null where the device works on the host's memory.
+  OpenClProgram(LaneImpl* lane, const Graph& graph, const TensorBindings& bindings,
+                std::unique_ptr<DeviceMirror> mirror)
+      : lane_(lane),
+        graph_(graph),
+        mirror_(std::move(mirror)),
+        bindings_(mirror_ ? mirror_->bindings() : bindings) {}
 
   StatusOr<std::unique_ptr<Task>> bind(const Slice& slice, int) override {
     const Operator& op = graph_.op(slice.op);
@@ -83,7 +87,14 @@ class OpenClProgram final : public LaneProgram {
     return plan.info();
   }
 
-  size_t bytes() const override { return bytes_; }
+  size_t bytes() const override { return bytes_ + (mirror_ ? mirror_->bytes() : 0); }
+
+  Status enqueue_upload(TensorId tensor, const Region& region) override {
+    return mirror_ ? mirror_->enqueue_upload(tensor, region) : Status();
+  }
+  Status enqueue_download(TensorId tensor, const Region& region) override {
+    return mirror_ ? mirror_->enqueue_download(tensor, region) : Status();
+  }
 
  private:
   StatusOr<Launch> make_launch(const Operator& op, const KernelPlan& plan) {
@@ -133,8 +144,7 @@ class OpenClProgram final : public LaneProgram {
     std::shared_ptr<std::byte>& data = packed_[{&op, kind}];
     if (!data) {
       const std::vector<std::byte> content = pack(graph_, op, kind);
-      TANDEM_ASSIGN_OR_RETURN(data, lane_->allocate(content.size()));
-      std::memcpy(data.get(), content.data(), content.size());
+      TANDEM_ASSIGN_OR_RETURN(data, lane_->upload(content));
       bytes_ += content.size();
     }
     return data.get();
@@ -142,16 +152,23 @@ class OpenClProgram final : public LaneProgram {
 
   LaneImpl* lane_;
   const Graph& graph_;
-  const TensorBindings bindings_;
+  const std::unique_ptr<DeviceMirror> mirror_;
+  const TensorBindings bindings_;  // as kernels see them
   std::map<std::pair<const Operator*, PackedKind>, std::shared_ptr<std::byte>> packed_;
   size_t bytes_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<LaneProgram> make_program(LaneImpl* lane, const Graph& graph,
-                                          const TensorBindings& bindings) {
-  return std::make_unique<OpenClProgram>(lane, graph, bindings);
+StatusOr<std::unique_ptr<LaneProgram>> make_program(LaneImpl* lane, const Graph& graph,
+                                                    const TensorBindings& bindings) {
+  std::unique_ptr<DeviceMirror> mirror;
+  if (computes_on_own_memory(*lane)) {
+    TANDEM_ASSIGN_OR_RETURN(mirror, DeviceMirror::create(lane->context(), lane->queue(),
+                                                         lane->copy_method(), graph, bindings));
+  }
+  return std::unique_ptr<LaneProgram>(
+      std::make_unique<OpenClProgram>(lane, graph, bindings, std::move(mirror)));
 }
 
 }  // namespace tandem::opencl

@@ -7,7 +7,7 @@
 
 namespace tandem::opencl {
 
-std::unique_ptr<LaneProgram> make_program(LaneImpl* lane, const Graph& graph,
-                                          const TensorBindings& bindings);
+StatusOr<std::unique_ptr<LaneProgram>> make_program(LaneImpl* lane, const Graph& graph,
+                                                    const TensorBindings& bindings);
 
 }  // namespace tandem::opencl

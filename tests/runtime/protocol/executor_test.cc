@@ -45,14 +45,15 @@ std::vector<HostTensor> serial_outputs(const Graph& graph, const std::vector<Hos
 
 // Fake lanes, a schedule bound to them, and memory.
 struct Bench {
-  Bench(int cpu_lanes, int queue_lanes, Feeder feeder) {
+  Bench(int cpu_lanes, int queue_lanes, Feeder feeder,
+        SharedMemoryKind memory = SharedMemoryKind::kFineAtomics) {
     std::vector<Lane*> all;
     for (int i = 0; i < cpu_lanes; ++i) {
       cpus.push_back(std::make_unique<FakeCpuLane>("cpu" + std::to_string(i)));
       all.push_back(cpus.back().get());
     }
     for (int i = 0; i < queue_lanes; ++i) {
-      queues.push_back(std::make_unique<FakeQueueLane>("gpu" + std::to_string(i)));
+      queues.push_back(std::make_unique<FakeQueueLane>("gpu" + std::to_string(i), memory));
       all.push_back(queues.back().get());
     }
     crew = LaneCrew::create(all, feeder).value();
@@ -114,6 +115,7 @@ struct LaneSetup {
   int queue_lanes;
   Feeder feeder;
   SyncMechanism mechanism;
+  SharedMemoryKind memory = SharedMemoryKind::kFineAtomics;
 };
 
 class ProtocolTest : public ::testing::TestWithParam<LaneSetup> {};
@@ -125,7 +127,7 @@ TEST_P(ProtocolTest, RandomGraphsUnderRandomSchedules) {
   for (uint64_t seed = 0; seed < 12; ++seed) {
     Random random(seed);
     const Graph graph = random_graph(random, static_cast<int>(random.integer(2, 40)));
-    Bench bench(setup.cpu_lanes, setup.queue_lanes, setup.feeder);
+    Bench bench(setup.cpu_lanes, setup.queue_lanes, setup.feeder, setup.memory);
     ExecutorOptions options;
     options.mechanism = setup.mechanism;
     options.deadline = 60s;
@@ -153,7 +155,19 @@ INSTANTIATE_TEST_SUITE_P(
         LaneSetup{"QueueWithFeederEvent", 1, 1, Feeder::kOwnThread, SyncMechanism::kEvent},
         LaneSetup{"TwoCpusAndQueue", 2, 1, Feeder::kFirstCpuLane, SyncMechanism::kSvm},
         LaneSetup{"TwoCpusAndQueueEvent", 2, 1, Feeder::kOwnThread, SyncMechanism::kEvent},
-        LaneSetup{"TwoQueues", 1, 2, Feeder::kOwnThread, SyncMechanism::kSvm}),
+        LaneSetup{"TwoQueues", 1, 2, Feeder::kOwnThread, SyncMechanism::kSvm},
+        LaneSetup{"QueueWithOwnMemory", 0, 1, Feeder::kAuto, SyncMechanism::kEvent,
+                  SharedMemoryKind::kCoarse},
+        LaneSetup{"CpuFeedsQueueWithOwnMemory", 1, 1, Feeder::kFirstCpuLane, SyncMechanism::kEvent,
+                  SharedMemoryKind::kCoarse},
+        LaneSetup{"TwoCpusAndQueueWithOwnMemory", 2, 1, Feeder::kFirstCpuLane,
+                  SyncMechanism::kEvent, SharedMemoryKind::kNone},
+        LaneSetup{"QueueWithOwnMemoryAndFeeder", 1, 1, Feeder::kOwnThread, SyncMechanism::kEvent,
+                  SharedMemoryKind::kCoarse},
+        LaneSetup{"TwoQueuesWithOwnMemory", 1, 2, Feeder::kFirstCpuLane, SyncMechanism::kEvent,
+                  SharedMemoryKind::kCoarse},
+        LaneSetup{"TwoQueuesWithOwnMemoryAndFeeders", 2, 2, Feeder::kOwnThread,
+                  SyncMechanism::kEvent, SharedMemoryKind::kCoarse}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Executor, EventsBetweenQueuesAreRefused) {

@@ -27,9 +27,3 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void signal_progress(
     __global atomic_uint* counter, uint value) {
   atomic_store_explicit(counter, value, memory_order_release, SCOPE);
 }
-
-// The device's half of the self-test: to[i] = from[i] + 1.
-__attribute__((reqd_work_group_size(1, 1, 1))) __kernel void pass_on(__global const uint* from,
-                                                                     __global uint* to, int count) {
-  for (int i = 0; i < count; ++i) to[i] = from[i] + 1;
-}
