@@ -30,6 +30,10 @@ void PlatformFlags::add_to(CLI::App& app) {
   app.add_flag("--opencl-own-memory", opencl_own_memory_,
                "Copy data to the OpenCL device and back even if it could share the host's memory")
       ->group(group);
+  app.add_flag("--no-winograd", no_winograd_,
+               "The OpenCL lane sums 3x3 convolutions directly: slower, rounding less on data of "
+               "very uneven size")
+      ->group(group);
   app.add_option_function<bool>(
          "--use_gpu,--use-gpu", [this](bool value) { use_gpu_ = value; },
          "false: CPU lanes only. true: the default strategy becomes gpu")
@@ -47,6 +51,7 @@ StatusOr<PlatformOptions> PlatformFlags::options() const {
   options.use_gpu = use_gpu_.value_or(true);
   options.opencl_device = opencl_device_;
   options.opencl_own_memory = opencl_own_memory_;
+  options.winograd = !no_winograd_;
   if (!cache_dir_.empty()) {
     options.program_cache_dir = cache_dir_ == "none" ? "none" : cache_dir_ + "/programs";
   }

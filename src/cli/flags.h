@@ -27,6 +27,7 @@ class PlatformFlags {
   std::vector<std::string> cpu_cores_;
   std::string opencl_device_;
   bool opencl_own_memory_ = false;
+  bool no_winograd_ = false;
   std::string cache_dir_;
   std::optional<bool> use_gpu_;
   int num_threads_ = 0;

@@ -45,6 +45,8 @@ struct ImplementationInfo {
   int64_t work_groups = 0;    // or CPU tiles
   int64_t dispatches = 1;     // kernels enqueued, or library calls
   double computed_flops = 0;  // with the padding of tiles; work_of() has the useful ones
+
+  bool operator==(const ImplementationInfo&) const = default;
 };
 
 // One slice bound to memory and ready to run, any number of times.

@@ -66,6 +66,7 @@ StatusOr<std::unique_ptr<OpenClLane>> start_opencl_lane(const PlatformOptions& o
   const bool asked = !options.opencl_device.empty() || !options.opencl_cores.empty();
   OpenClLaneOptions lane_options;
   lane_options.device = options.opencl_device;
+  lane_options.winograd = options.winograd;
   lane_options.cores = std::move(cores);
   if (options.opencl_own_memory) lane_options.memory = OpenClMemory::kCoarse;
   lane_options.program_cache_dir = options.program_cache_dir.empty()

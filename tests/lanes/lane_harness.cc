@@ -228,9 +228,11 @@ Status run_slice(LaneThread& thread, const BuiltCase& built, const TensorBinding
     TANDEM_ASSIGN_OR_RETURN(const ImplementationInfo promised,
                             program->implementation(slice, threads));
     TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Task> task, program->bind(slice, threads));
-    if (promised.name != task->info().name) {
-      return internal_error("implementation() says " + promised.name + ", but bind() took " +
-                            task->info().name);
+    if (promised != task->info()) {
+      return internal_error("implementation() promises " + promised.name + " with " +
+                            std::to_string(promised.computed_flops) + " FLOPs, but bind() took " +
+                            task->info().name + " with " +
+                            std::to_string(task->info().computed_flops));
     }
     TANDEM_RETURN_IF_ERROR(task->launch());
     if (auto* queue = dynamic_cast<QueueLane*>(&lane)) TANDEM_RETURN_IF_ERROR(queue->flush());

@@ -9,7 +9,7 @@
 
 #include "graph/partition.h"
 #include "lane/cpu/cpu_lane.h"
-#include "lane/opencl/opencl_lane.h"
+#include "lane/opencl/opencl_lane_impl.h"
 #include "tests/lanes/lane_harness.h"
 #include "tests/support/random.h"
 
@@ -32,7 +32,7 @@ struct Lanes {
   std::unique_ptr<LaneThread> cpu;   // one core
   std::unique_ptr<LaneThread> team;  // two cores
   std::unique_ptr<LaneThread> gpu;
-  QueueLane* queue = nullptr;  // of gpu
+  opencl::LaneImpl* queue = nullptr;  // of gpu
   Status status;
 
   Lanes() { status = start(); }
@@ -44,7 +44,8 @@ struct Lanes {
     options.cores = {cores.front()};
     options.program_cache_dir =
         (std::filesystem::path(::testing::TempDir()) / "tandem_lanes_test_programs").string();
-    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<OpenClLane> opencl, make_opencl_lane(options));
+    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<opencl::LaneImpl> opencl,
+                            opencl::LaneImpl::create(options));
     queue = opencl.get();
     gpu = std::make_unique<LaneThread>(std::move(opencl));
     TANDEM_RETURN_IF_ERROR(gpu->entered());
@@ -64,16 +65,36 @@ Lanes& lanes() {
   return *lanes;
 }
 
+// Which kernels an OpenCL lane takes, whatever its device: those for one work-item to a group, as
+// CPUs want them, or those for many, as GPUs do; the latter as if the device had a single compute
+// unit, or so many that there is never enough work for them.
+enum class Kernels { kSingle, kMany, kManyUnits };
+
 struct Runner {
   const char* name;
   LaneThread* thread;
   int threads;
+  Kernels kernels = Kernels::kSingle;
 };
+
+Status run_slice_on(const Runner& runner, const BuiltCase& built, const TensorBindings& bindings,
+                    const Slice& slice) {
+  const opencl::DeviceTraits own = lanes().queue->traits();
+  opencl::DeviceTraits traits = own;
+  if (runner.kernels != Kernels::kSingle) traits.single_item_groups = false;
+  if (runner.kernels == Kernels::kManyUnits) traits.compute_units = 128;
+  lanes().queue->set_traits(traits);
+  const Status status = run_slice(*runner.thread, built, bindings, slice, runner.threads);
+  lanes().queue->set_traits(own);
+  return status;
+}
 
 std::vector<Runner> runners() {
   return {{"cpu, 1 thread", lanes().cpu.get(), 1},
           {"cpu, 2 threads", lanes().team.get(), 2},
-          {"gpu", lanes().gpu.get(), 0}};
+          {"gpu", lanes().gpu.get(), 0},
+          {"gpu, many items", lanes().gpu.get(), 0, Kernels::kMany},
+          {"gpu, many items and units", lanes().gpu.get(), 0, Kernels::kManyUnits}};
 }
 
 void run_whole(const OperatorCase& c, Placement placement, uint64_t seed) {
@@ -85,8 +106,7 @@ void run_whole(const OperatorCase& c, Placement placement, uint64_t seed) {
   const Slice whole{0};
   for (const Runner& runner : runners()) {
     bound.clear_output();
-    const Status status =
-        run_slice(*runner.thread, *built, bound.bindings(), whole, runner.threads);
+    const Status status = run_slice_on(runner, *built, bound.bindings(), whole);
     EXPECT_TRUE(status.ok()) << runner.name << ": " << status.to_string();
     if (!status.ok()) continue;
     EXPECT_TRUE(bound.check(expected, output_region(built->graph, whole))) << runner.name;
@@ -122,8 +142,7 @@ int run_split(const OperatorCase& c, Placement placement, uint64_t seed) {
       const Slice slice{0, axis.axis, bounds[i], bounds[i + 1]};
       const Runner& runner = order[i];
       const std::string where = to_string(built->graph, slice) + " on " + runner.name;
-      const Status status =
-          run_slice(*runner.thread, *built, bound.bindings(), slice, runner.threads);
+      const Status status = run_slice_on(runner, *built, bound.bindings(), slice);
       EXPECT_TRUE(status.ok()) << where << ": " << status.to_string();
       if (!status.ok()) return cuts;
       written[axis.axis].end = slice.end;

@@ -30,6 +30,9 @@ ImplementationInfo SlicePlan::info() const {
   return info;
 }
 
+// Work-items to a group where each has its own vector: a few times what any GPU runs in step.
+constexpr int kItems = 128;
+
 Status PlanContext::unsupported_layout(const char* what) const {
   return unsupported(
       fmt::format("the OpenCL kernel of {} ({}) needs {}", op.name, to_string(op.kind()), what));
@@ -37,7 +40,13 @@ Status PlanContext::unsupported_layout(const char* what) const {
 
 LoopWidth loop_width(const DeviceTraits& device, bool contiguous) {
   if (device.single_item_groups) return {1, contiguous ? 16 : 1};
-  return {64, contiguous ? 4 : 1};
+  return {kItems, contiguous ? 4 : 1};
+}
+
+size_t image_groups(LoopWidth width, int64_t lines, int64_t pixels, int64_t channels) {
+  if (width.work_items == 1) return static_cast<size_t>(lines);
+  return static_cast<size_t>(
+      divide_up(lines * pixels * divide_up(channels, width.lanes), width.work_items));
 }
 
 KernelPlan start_kernel(const char* file, const char* kernel, LoopWidth width,

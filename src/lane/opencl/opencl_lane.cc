@@ -181,13 +181,15 @@ Status LaneImpl::start(const OpenClLaneOptions& options) {
   traits_.single_item_groups = summary.is_host_cpu;
   traits_.compute_units = summary.compute_units;
   traits_.local_bytes = device_.local_bytes;
+  if (!options.winograd) traits_.winograd_outputs = 0;
   if (summary.is_host_cpu) {
     info_.cores = options.cores.empty() ? allowed_cores() : options.cores;
     info_.max_threads = std::min<int>(summary.compute_units, static_cast<int>(info_.cores.size()));
     traits_.compute_units = info_.max_threads;
   }
-  info_.fingerprint = fmt::format("{}; cores {}; kernels {}", device_.fingerprint(),
-                                  fmt::join(info_.cores, ","), kernels_digest());
+  info_.fingerprint =
+      fmt::format("{}; cores {}; kernels {}{}", device_.fingerprint(), fmt::join(info_.cores, ","),
+                  kernels_digest(), options.winograd ? "" : "; no Winograd");
   if (computes_on_own_memory(*this)) {
     info_.fingerprint += "; own memory";
     TANDEM_RETURN_IF_ERROR(load_pass_on());

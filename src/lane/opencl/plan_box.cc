@@ -15,31 +15,33 @@ constexpr int64_t kElementsPerGroup = 16384;
 // Of the last dimension, so that a single long row is shared too. A multiple of all vector widths.
 constexpr int64_t kColumnsPerGroup = 16384;
 
-struct RowCut {
-  int64_t rows_per_group;
-  size_t groups;
-};
-
-RowCut cut_rows(int64_t rows, int64_t row_elements, const DeviceTraits& device) {
+// Rows that a group of one work-item takes.
+int64_t row_share(int64_t rows, int64_t row_elements, const DeviceTraits& device) {
   int64_t share = std::max<int64_t>(1, kElementsPerGroup / std::max<int64_t>(1, row_elements));
-  if (device.single_item_groups) {
-    if (device.compute_units > 1) {
-      share = std::min(share, divide_up(rows, 4 * device.compute_units));
-    }
-  } else {
-    // A group's work-items share a row: rows are what makes groups.
-    share = std::min<int64_t>(share, 4);
+  if (device.compute_units > 1) {
+    share = std::min(share, divide_up(rows, 4 * device.compute_units));
   }
-  share = std::max<int64_t>(1, share);
-  return {share, static_cast<size_t>(divide_up(rows, share))};
+  return std::max<int64_t>(1, share);
 }
 
+// Cuts rows of p->extent[BOX_LAST] elements, of which each costs as much as `weight` plain ones, as
+// box.cl says. The groups along the first dimension.
 template <typename Arguments>
-size_t set_rows(const Box& box, int64_t row_elements, const DeviceTraits& device, Arguments* p) {
-  const RowCut cut = cut_rows(box.rows(), row_elements, device);
-  p->rows = static_cast<int>(box.rows());
-  p->rows_per_group = static_cast<int>(cut.rows_per_group);
-  return cut.groups;
+size_t cut_rows(int64_t rows, int64_t weight, LoopWidth width, const DeviceTraits& device,
+                Arguments* p) {
+  const int64_t columns = p->extent[BOX_LAST];
+  const int64_t share = row_share(rows, columns * weight, device);
+  p->rows = static_cast<int>(rows);
+  p->rows_per_group = static_cast<int>(share);
+  if (width.work_items == 1) return static_cast<size_t>(divide_up(rows, share));
+  return static_cast<size_t>(divide_up(rows * divide_up(columns, width.lanes), width.work_items));
+}
+
+// The groups along the second dimension of kernels that cut rows too.
+size_t cut_columns(LoopWidth width, ElementwiseArguments* p) {
+  p->columns_per_group = static_cast<int>(kColumnsPerGroup);
+  if (width.work_items > 1) return 1;
+  return static_cast<size_t>(divide_up(p->extent[BOX_LAST], kColumnsPerGroup));
 }
 
 int64_t elements_of(const Region& box) {
@@ -59,13 +61,12 @@ const char* element_option(const TensorView& view) {
 }
 
 // One kernel of copy.cl; `which` is COPY, PAD, RESHAPE or GATHER.
-KernelPlan start_copy(const PlanContext& context, const char* which, const char* kernel,
-                      bool contiguous, const char* element) {
+KernelPlan start_copy(const char* which, const char* kernel, LoopWidth width, const char* element) {
   std::string options = fmt::format(" -DELEMENT={}", element);
   for (const char* each : {"COPY", "PAD", "RESHAPE", "GATHER"}) {
     options += fmt::format(" -D{}={}", each, int{std::string_view(each) == which});
   }
-  return start_kernel("copy.cl", kernel, loop_width(context.device, contiguous), options);
+  return start_kernel("copy.cl", kernel, width, options);
 }
 
 // out[box] = a[walk], both given by the box's axes: operand 0 is out, operand 1 is a.
@@ -77,11 +78,9 @@ StatusOr<KernelPlan> plan_box_copy(const PlanContext& context, std::vector<BoxAx
   box->extents(p.extent);
   box->strides(0, p.out_stride);
   box->strides(1, p.a_stride);
-  p.columns_per_group = static_cast<int>(kColumnsPerGroup);
-  KernelPlan kernel =
-      start_copy(context, "COPY", "copy", box->contiguous, element_option(context.output()));
-  kernel.groups = {set_rows(*box, p.extent[BOX_LAST], context.device, &p),
-                   static_cast<size_t>(divide_up(p.extent[BOX_LAST], kColumnsPerGroup)), 1};
+  const LoopWidth width = loop_width(context.device, box->contiguous);
+  KernelPlan kernel = start_copy("COPY", "copy", width, element_option(context.output()));
+  kernel.groups = {cut_rows(box->rows(), 1, width, context.device, &p), cut_columns(width, &p), 1};
   kernel.arguments = {a, out, value_argument(p)};
   return kernel;
 }
@@ -143,7 +142,6 @@ StatusOr<SlicePlan> plan_elementwise(const PlanContext& context) {
   box->strides(0, p.out_stride);
   box->strides(1, p.a_stride);
   box->strides(2, p.b_stride);
-  p.columns_per_group = static_cast<int>(kColumnsPerGroup);
   if (binary) {
     const auto& attributes = context.op.as<BinaryAttributes>();
     p.operation = static_cast<int>(attributes.kind);
@@ -151,11 +149,10 @@ StatusOr<SlicePlan> plan_elementwise(const PlanContext& context) {
   } else {
     set_activation(context.op.as<UnaryAttributes>().function, &p);
   }
-  KernelPlan kernel =
-      start_kernel("elementwise.cl", "elementwise", loop_width(context.device, box->contiguous),
-                   fmt::format(" -DBINARY={}", int{binary}));
-  kernel.groups = {set_rows(*box, p.extent[BOX_LAST], context.device, &p),
-                   static_cast<size_t>(divide_up(p.extent[BOX_LAST], kColumnsPerGroup)), 1};
+  const LoopWidth width = loop_width(context.device, box->contiguous);
+  KernelPlan kernel = start_kernel("elementwise.cl", "elementwise", width,
+                                   fmt::format(" -DBINARY={}", int{binary}));
+  kernel.groups = {cut_rows(box->rows(), 1, width, context.device, &p), cut_columns(width, &p), 1};
   kernel.arguments = {broadcast_at(a, context.box), broadcast_at(b, context.box),
                       at(y, begin_of(context.box)), value_argument(p)};
   return single(binary ? "cl_binary" : "cl_unary", std::move(kernel), context, 1);
@@ -256,11 +253,9 @@ StatusOr<SlicePlan> plan_reshape(const PlanContext& context) {
     p.a_stride[d + kBoxRank - x.dims.size()] = x.strides[d];
   }
   const int64_t rows = elements_of(context.box) / p.extent[BOX_LAST];
-  const RowCut cut = cut_rows(rows, p.extent[BOX_LAST], context.device);
-  p.rows = static_cast<int>(rows);
-  p.rows_per_group = static_cast<int>(cut.rows_per_group);
-  KernelPlan kernel = start_copy(context, "RESHAPE", "reshape", false, element_option(y));
-  kernel.groups[0] = cut.groups;
+  const LoopWidth width = loop_width(context.device, false);
+  KernelPlan kernel = start_copy("RESHAPE", "reshape", width, element_option(y));
+  kernel.groups[0] = cut_rows(rows, 1, width, context.device, &p);
   kernel.arguments = {SharedArgument{x.data}, at(y, begin), value_argument(p)};
   return single("cl_reshape", std::move(kernel), context, 0);
 }
@@ -302,8 +297,9 @@ StatusOr<SlicePlan> plan_gather(const PlanContext& context) {
   box->strides(2, p.index_stride);
   p.axis_stride = x.strides[axis];
   p.axis_extent = static_cast<int>(x.dims[axis]);
-  KernelPlan kernel = start_copy(context, "GATHER", "gather", vectors, element_option(y));
-  kernel.groups[0] = set_rows(*box, p.extent[BOX_LAST], context.device, &p);
+  const LoopWidth width = loop_width(context.device, vectors);
+  KernelPlan kernel = start_copy("GATHER", "gather", width, element_option(y));
+  kernel.groups[0] = cut_rows(box->rows(), 1, width, context.device, &p);
   kernel.arguments = {at(x, x_from), at(indices, index_from), at(y, begin_of(context.box)),
                       value_argument(p)};
   return single("cl_gather", std::move(kernel), context, 0);
@@ -336,11 +332,9 @@ StatusOr<SlicePlan> plan_pad(const PlanContext& context) {
   p.mode = static_cast<int>(pad.mode);
   p.value = pad.value;
   const int64_t rows = elements_of(context.box) / p.extent[BOX_LAST];
-  const RowCut cut = cut_rows(rows, p.extent[BOX_LAST], context.device);
-  p.rows = static_cast<int>(rows);
-  p.rows_per_group = static_cast<int>(cut.rows_per_group);
-  KernelPlan kernel = start_copy(context, "PAD", "pad", false, element_option(y));
-  kernel.groups[0] = cut.groups;
+  const LoopWidth width = loop_width(context.device, false);
+  KernelPlan kernel = start_copy("PAD", "pad", width, element_option(y));
+  kernel.groups[0] = cut_rows(rows, 1, width, context.device, &p);
   kernel.arguments = {SharedArgument{x.data}, at(y, begin_of(context.box)), value_argument(p)};
   return single("cl_pad", std::move(kernel), context, 0);
 }
@@ -379,10 +373,9 @@ StatusOr<SlicePlan> plan_reduce(const PlanContext& context) {
   p.reduced_rows = static_cast<int>(inner->rows());
   p.kind = static_cast<int>(reduce.kind);
   p.factor = static_cast<float>(1 / count);
-  KernelPlan kernel =
-      start_kernel("reduce.cl", "reduce", loop_width(context.device, box->contiguous), "");
-  kernel.groups[0] =
-      set_rows(*box, p.extent[BOX_LAST] * static_cast<int64_t>(count), context.device, &p);
+  const LoopWidth width = loop_width(context.device, box->contiguous);
+  KernelPlan kernel = start_kernel("reduce.cl", "reduce", width, "");
+  kernel.groups[0] = cut_rows(box->rows(), static_cast<int64_t>(count), width, context.device, &p);
   kernel.arguments = {at(x, from), at(y, begin_of(context.box)), value_argument(p)};
   return single("cl_reduce", std::move(kernel), context, count);
 }
@@ -407,16 +400,19 @@ StatusOr<SlicePlan> plan_lines(const PlanContext& context) {
   p.a_step = x.strides[axis];
   p.length = static_cast<int>(y.dims[axis]);
   const int64_t lines = box->rows() * p.extent[BOX_LAST];
-  const RowCut cut = cut_rows(lines, 4 * p.length, context.device);
+  // A GPU's work-items share a line: lines are what makes groups.
+  const int64_t share = context.device.single_item_groups
+                            ? row_share(lines, int64_t{4} * p.length, context.device)
+                            : 1;
   p.lines = static_cast<int>(lines);
-  p.lines_per_group = static_cast<int>(cut.rows_per_group);
+  p.lines_per_group = static_cast<int>(share);
   if (!softmax) p.epsilon = context.op.as<LayerNormAttributes>().epsilon;
   const bool log = softmax && context.op.as<SoftmaxAttributes>().log;
   const bool contiguous = p.length == 1 || (p.out_step == 1 && p.a_step == 1);
   KernelPlan kernel =
       start_kernel("lines.cl", "lines", loop_width(context.device, contiguous),
                    fmt::format(" -DLAYER_NORM={} -DLOG_SOFTMAX={}", int{!softmax}, int{log}));
-  kernel.groups[0] = cut.groups;
+  kernel.groups[0] = static_cast<size_t>(divide_up(lines, share));
   kernel.arguments = {at(x, begin_of(context.box)), SharedArgument{}, SharedArgument{},
                       at(y, begin_of(context.box)), value_argument(p)};
   if (!softmax) {

@@ -23,6 +23,7 @@ SlicePlan plan_tiles(TileProblem problem, int64_t in_channels, const DeviceTrait
   if (const std::optional<SlicePlan> plan = plan_winograd(problem, device)) return *plan;
   if (const std::optional<SlicePlan> plan = plan_grouped(problem, device)) return *plan;
   if (const std::optional<SlicePlan> plan = plan_narrow(problem, device)) return *plan;
+  if (const std::optional<SlicePlan> plan = plan_conv_items(problem, device)) return *plan;
   const int64_t panels = divide_up(p.channels, kPanel);
   const int64_t depth = layout.taps * p.group_channels;
   // Panels that need the same input channels, from where the slice starts.
@@ -154,11 +155,13 @@ StatusOr<SlicePlan> plan_depthwise(const PlanContext& context, const ConvAttribu
   set_activation(conv.activation, &p);
   p.has_bias = conv.has_bias;
   p.has_residual = conv.has_residual;
+  p.images = static_cast<int>(context.box[0].size());
   p.weight_stride = static_cast<int>(round_up(x.dims[1], kLineFloats));
   // On CPUs, sums of eight pixels hide the latency of multiply-adds.
   const int pixels = context.device.single_item_groups ? 8 : 1;
+  const LoopWidth width = loop_width(context.device, contiguous);
   KernelPlan kernel = start_kernel(
-      "window.cl", "depthwise", loop_width(context.device, contiguous),
+      "window.cl", "depthwise", width,
       fmt::format(" -DDEPTHWISE=1 -DMAXIMUM=0 -DAVERAGE=0 -DWINDOW_PIXELS={} -DKERNEL_WIDTH={} "
                   "-DSTRIDE_X={} -DDILATION_X={}",
                   pixels, conv.kernel[1], conv.stride[1], conv.dilation[1]));
@@ -168,7 +171,7 @@ StatusOr<SlicePlan> plan_depthwise(const PlanContext& context, const ConvAttribu
                       residual ? at(*residual, begin) : SharedArgument{},
                       at(y, begin),
                       value_argument(p)};
-  kernel.groups = {static_cast<size_t>(context.box[0].size() * context.box[2].size()), 1, 1};
+  kernel.groups[0] = image_groups(width, int64_t{p.images} * p.box_height, p.box_width, p.channels);
   SlicePlan plan;
   plan.name = "cl_depthwise";
   plan.computed_flops = 2.0 * static_cast<double>(conv.kernel[0] * conv.kernel[1]) *
@@ -295,13 +298,15 @@ StatusOr<SlicePlan> plan_pool(const PlanContext& context) {
   set_strides(x, y, nullptr, &p);
   p.pad_bottom = static_cast<int>(pool.pads[2]);
   p.pad_right = static_cast<int>(pool.pads[3]);
+  p.images = static_cast<int>(context.box[0].size());
   p.count_pads = pool.count_include_pad;
   const bool maximum = pool.kind == PoolAttributes::Kind::kMax;
+  const LoopWidth width = loop_width(context.device, contiguous);
   KernelPlan kernel = start_kernel(
-      "window.cl", "pool", loop_width(context.device, contiguous),
+      "window.cl", "pool", width,
       fmt::format(" -DDEPTHWISE=0 -DMAXIMUM={} -DAVERAGE={}", int{maximum}, int{!maximum}));
   kernel.arguments = {at(x, {begin[0], begin[1], 0, 0}), at(y, begin), value_argument(p)};
-  kernel.groups = {static_cast<size_t>(context.box[0].size() * context.box[2].size()), 1, 1};
+  kernel.groups[0] = image_groups(width, int64_t{p.images} * p.box_height, p.box_width, p.channels);
   SlicePlan plan;
   plan.name = maximum ? "cl_pool_max" : "cl_pool_average";
   plan.computed_flops = static_cast<double>(pool.kernel[0] * pool.kernel[1]) *
@@ -325,14 +330,15 @@ StatusOr<SlicePlan> plan_resize(const PlanContext& context) {
   p.out_line = y.strides[2];
   p.out_pixel = y.strides[3];
   p.out_channel = contiguous ? 1 : y.strides[1];
+  p.images = static_cast<int>(context.box[0].size());
   p.box_height = static_cast<int>(context.box[2].size());
   p.box_width = static_cast<int>(context.box[3].size());
   p.first_y = static_cast<int>(begin[2]);
   p.first_x = static_cast<int>(begin[3]);
   p.channels = static_cast<int>(context.box[1].size());
   p.taps = resize_taps(context.op.as<ResizeAttributes>(), 0, x.dims[2], y.dims[2], 0).count;
-  KernelPlan kernel =
-      start_kernel("resize.cl", "resize", loop_width(context.device, contiguous), "");
+  const LoopWidth width = loop_width(context.device, contiguous);
+  KernelPlan kernel = start_kernel("resize.cl", "resize", width, "");
   kernel.arguments = {at(x, {begin[0], begin[1], 0, 0}),
                       PackedArgument{PackedKind::kResizeLines},
                       PackedArgument{PackedKind::kResizeLineWeights},
@@ -340,7 +346,7 @@ StatusOr<SlicePlan> plan_resize(const PlanContext& context) {
                       PackedArgument{PackedKind::kResizeColumnWeights},
                       at(y, begin),
                       value_argument(p)};
-  kernel.groups = {static_cast<size_t>(context.box[0].size() * context.box[2].size()), 1, 1};
+  kernel.groups[0] = image_groups(width, int64_t{p.images} * p.box_height, p.box_width, p.channels);
   SlicePlan plan;
   plan.name = "cl_resize";
   plan.computed_flops = 2.0 * p.taps * p.taps *

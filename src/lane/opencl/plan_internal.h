@@ -44,8 +44,16 @@ LoopWidth loop_width(const DeviceTraits& device, bool contiguous);
 KernelPlan start_kernel(const char* file, const char* kernel, LoopWidth width,
                         const std::string& options);
 
+// Work-groups of a kernel that cuts `lines` of `pixels` with `channels` each as box.cl says.
+size_t image_groups(LoopWidth width, int64_t lines, int64_t pixels, int64_t channels);
+
 inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }
+
+// A kernel of `file` over the products of kernels/item_product.cl.
+struct GroupTile;
+KernelPlan start_group_tile(const char* file, const char* kernel, const GroupTile& tile,
+                            const std::string& options);
 
 // Address of element `index` per dimension.
 SharedArgument at(const TensorView& view, const Dims& index);

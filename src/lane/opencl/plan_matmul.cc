@@ -99,18 +99,17 @@ StatusOr<SlicePlan> plan_matmul(const PlanContext& context) {
     plan.computed_flops = 2.0 * static_cast<double>(matrices * round_up(p.rows, shape.rows)) *
                           static_cast<double>(round_up(panels, shape.panels) * kPanel) * p.depth;
   } else {
-    const ItemTile items = choose_item_tile(p.columns);
-    options +=
-        fmt::format(" -DTILE_ROWS={} -DITEMS_X={} -DITEMS_Y={}", items.rows, items.x, items.y);
-    kernel = start_kernel("matmul.cl", "matmul", {items.x * items.y, 4}, options);
-    kernel.local = {static_cast<size_t>(items.x), static_cast<size_t>(items.y), 1};
-    kernel.groups = {static_cast<size_t>(divide_up(p.columns, items.x)),
-                     static_cast<size_t>(divide_up(p.rows, items.y * items.rows)),
+    const GroupTile tile =
+        *choose_group_tile(p.rows, p.columns, p.columns, matrices, context.device.compute_units);
+    kernel = start_group_tile("matmul_items.cl", "matmul_items", tile,
+                              fmt::format(" -DA_ROWS_FIRST={} -DB_COLUMNS_FIRST={}",
+                                          int{p.a_depth != 1}, int{p.b_column == 1}));
+    kernel.groups = {static_cast<size_t>(divide_up(p.rows, tile.rows())),
+                     static_cast<size_t>(divide_up(p.columns, tile.columns())),
                      static_cast<size_t>(matrices)};
-    plan.name = fmt::format("cl_matmul_{}x1_items", items.rows);
-    plan.computed_flops =
-        2.0 * static_cast<double>(kernel.groups[0] * kernel.groups[1] * kernel.groups[2]) *
-        items.x * items.y * items.rows * p.depth;
+    plan.name = fmt::format("cl_matmul_items_{}x{}", tile.rows(), tile.columns());
+    plan.computed_flops = 2.0 * static_cast<double>(matrices * round_up(p.rows, tile.rows())) *
+                          static_cast<double>(round_up(p.columns, tile.columns())) * p.depth;
   }
   arguments.push_back(value_argument(p));
   kernel.arguments = std::move(arguments);

@@ -27,6 +27,9 @@ bool vectors_stay_inside(const TileProblem& problem, int64_t channels);
 // A Winograd kernel, where there is one for the problem and it is the faster choice (winograd.h).
 std::optional<SlicePlan> plan_winograd(const TileProblem& problem, const DeviceTraits& device);
 
+// The kernel for many work-items to a group (kernels/conv_items.cl), where it takes the problem.
+std::optional<SlicePlan> plan_conv_items(const TileProblem& problem, const DeviceTraits& device);
+
 // The kernel for groups that panels do not see as a whole (kernels/grouped.cl), where it takes the
 // problem.
 std::optional<SlicePlan> plan_grouped(const TileProblem& problem, const DeviceTraits& device);

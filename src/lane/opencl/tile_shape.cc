@@ -31,6 +31,18 @@ constexpr std::array<TileShape, 7> kWinogradShapes = {{
     {2, 4, 512, 0.6},
 }};
 
+// From the one that reads each operand least often, to those with work for most groups. The last is
+// for few rows, where weights are read once, by as many groups as there are. None
+// takes more local memory than the 32 KB that every device has.
+constexpr std::array<GroupTile, 4> kGroupTiles = {{
+    {16, 16, 2, 2, 1},
+    {16, 16, 1, 1, 1},
+    {8, 8, 1, 1, 4},
+    {16, 2, 1, 1, 4},
+}};
+constexpr int64_t kFewRows = 8;
+constexpr int64_t kTilesPerUnit = 2;
+
 // With more, the staged rows of a group no longer fit the second-level cache beside the weights.
 constexpr int64_t kTilesPerGroup = 4;
 constexpr int64_t kPanelsPerGroup = 16;
@@ -101,6 +113,20 @@ TileCut cut_tiles(const TileShape& shape, int64_t rows, int64_t panels, int64_t 
 
 ItemTile choose_item_tile(int64_t channels) {
   return channels <= 32 ? ItemTile{8, 16, 4} : ItemTile{16, 8, 4};
+}
+
+std::optional<GroupTile> choose_group_tile(int64_t rows, int64_t columns, int64_t same_input,
+                                           int64_t matrices, int compute_units) {
+  std::optional<GroupTile> chosen;
+  for (const GroupTile& tile : kGroupTiles) {
+    const bool straddles = same_input < columns && same_input % tile.columns() != 0;
+    if (straddles || (tile.rows() <= kFewRows) != (rows <= kFewRows)) continue;
+    chosen = tile;
+    const int64_t groups =
+        matrices * divide_up(rows, tile.rows()) * divide_up(columns, tile.columns());
+    if (groups >= kTilesPerUnit * compute_units) break;
+  }
+  return chosen;
 }
 
 }  // namespace tandem::opencl

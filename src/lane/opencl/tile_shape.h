@@ -43,12 +43,28 @@ struct TileCut {
 TileCut cut_tiles(const TileShape& shape, int64_t rows, int64_t panels, int64_t same_input,
                   int compute_units);
 
-// For groups of many work-items: x times four channels, y times `rows` rows.
+// For groups of many work-items, where channels lie apart or groups are narrower than a tile: x
+// times four channels, y times `rows` rows.
 struct ItemTile {
   int x;
   int y;
   int rows;
 };
 ItemTile choose_item_tile(int64_t channels);
+
+// For groups of many work-items: what a group of kernels/item_product.cl computes.
+struct GroupTile {
+  int items_x, items_y;
+  int row_quads, column_quads;  // of each work-item
+  int slices;                   // of the summed index
+
+  int rows() const { return items_y * row_quads * 4; }
+  int columns() const { return items_x * column_quads * 4; }
+  int items() const { return items_x * items_y * slices; }
+};
+// The largest tile that leaves every compute unit a group or two; the smallest one if none does.
+// `same_input`: how many neighbouring columns need the same input; none if no tile fits those.
+std::optional<GroupTile> choose_group_tile(int64_t rows, int64_t columns, int64_t same_input,
+                                           int64_t matrices, int compute_units);
 
 }  // namespace tandem::opencl

@@ -558,11 +558,14 @@ DeviceTraits traits_with(bool single_item_groups, int compute_units,
   return traits;
 }
 
-void check_all(const std::vector<Case>& cases) {
+// `products`: tiles of kernels for many work-items follow from the number of compute units.
+void check_all(const std::vector<Case>& cases, bool products) {
   LaneImpl* lane = test_lane();
   ASSERT_NE(lane, nullptr);
-  for (const DeviceTraits& traits :
-       {traits_with(true, 1, 0), traits_with(true, 8), traits_with(false, 16)}) {
+  std::vector<DeviceTraits> all = {traits_with(true, 1, 0), traits_with(true, 8),
+                                   traits_with(false, 16)};
+  if (products) all.push_back(traits_with(false, 1));
+  for (const DeviceTraits& traits : all) {
     const TraitsScope scope(lane, traits);
     for (const Case& c : cases) {
       SCOPED_TRACE(traits.single_item_groups ? "single-item groups" : "many-item groups");
@@ -572,7 +575,7 @@ void check_all(const std::vector<Case>& cases) {
   }
 }
 
-TEST(OpenClOperators, Convolutions) { check_all(conv_cases()); }
+TEST(OpenClOperators, Convolutions) { check_all(conv_cases(), true); }
 // An infinity and a NaN in the first group's input channels must not reach the other groups, even
 // where groups share a panel of output channels.
 TEST(OpenClOperators, GroupsAreIsolated) {
@@ -703,8 +706,8 @@ TEST(OpenClOperators, WinogradChoice) {
             2.0 * 36 * 70 * 64 * 64);
 }
 
-TEST(OpenClOperators, Matrices) { check_all(matrix_cases()); }
-TEST(OpenClOperators, Others) { check_all(other_cases()); }
+TEST(OpenClOperators, Matrices) { check_all(matrix_cases(), true); }
+TEST(OpenClOperators, Others) { check_all(other_cases(), false); }
 
 }  // namespace
 }  // namespace tandem::opencl

@@ -170,7 +170,7 @@ struct LineArguments {
 struct ResizeArguments {
   long in_image, in_line, in_pixel, in_channel;
   long out_image, out_line, out_pixel, out_channel;
-  int box_height, box_width;
+  int images, box_height, box_width;
   int first_y, first_x;
   int channels;
   int taps;

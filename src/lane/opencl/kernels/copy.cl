@@ -15,16 +15,22 @@ void move_some(__global const ELEMENT* from, __global ELEMENT* to, int count) {
 }
 
 #if COPY
+#define COLUMN_SHARE p.columns_per_group
+#else
+#define COLUMN_SHARE p.extent[BOX_LAST]
+#endif
+
+#if COPY
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void copy(
     __global const ELEMENT* a, __global ELEMENT* out, struct ElementwiseArguments p) {
-  const int first_row = get_group_id(0) * p.rows_per_group;
-  const int last_row = min(p.rows, first_row + p.rows_per_group);
-  const int first = get_group_id(1) * p.columns_per_group + get_local_id(0) * LANES;
-  const int last = min(p.extent[BOX_LAST], (int)(get_group_id(1) + 1) * p.columns_per_group);
+  const int first_row = FIRST_ROW;
+  const int last_row = END_ROW;
+  const int first = FIRST_COLUMN;
+  const int last = END_COLUMN;
   for (int row = first_row; row < last_row; ++row) {
     __global const ELEMENT* a_row = a + row_offset(row, p.extent, p.a_stride);
     __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
-    for (int i = first; i < last; i += WORK_ITEMS * LANES) {
+    for (int i = first; i < last; i += LANES) {
       move_some(a_row + i * p.a_stride[BOX_LAST], out_row + i * p.out_stride[BOX_LAST],
                 min(LANES, last - i));
     }
@@ -48,8 +54,8 @@ int unpadded(int i, int extent, int mode) {
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pad(__global const ELEMENT* a,
                                                                           __global ELEMENT* out,
                                                                           struct PadArguments p) {
-  const int first_row = get_group_id(0) * p.rows_per_group;
-  const int last_row = min(p.rows, first_row + p.rows_per_group);
+  const int first_row = FIRST_ROW;
+  const int last_row = END_ROW;
   for (int row = first_row; row < last_row; ++row) {
     __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
     long from = 0;
@@ -60,7 +66,7 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pad(__glob
       from += i * p.a_stride[d];
       rest /= p.extent[d];
     }
-    for (int i = get_local_id(0); i < p.extent[BOX_LAST]; i += WORK_ITEMS) {
+    for (int i = FIRST_COLUMN; i < END_COLUMN; ++i) {
       const int at = unpadded(i + p.first[BOX_LAST], p.source[BOX_LAST], p.mode);
       out_row[i * p.out_stride[BOX_LAST]] =
           constant_row || at < 0 ? (ELEMENT)p.value : a[from + at * p.a_stride[BOX_LAST]];
@@ -72,12 +78,12 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pad(__glob
 #if RESHAPE
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void reshape(
     __global const ELEMENT* a, __global ELEMENT* out, struct ReshapeArguments p) {
-  const int first_row = get_group_id(0) * p.rows_per_group;
-  const int last_row = min(p.rows, first_row + p.rows_per_group);
+  const int first_row = FIRST_ROW;
+  const int last_row = END_ROW;
   for (int row = first_row; row < last_row; ++row) {
     __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
     const long number = p.first_number + row_offset(row, p.extent, p.number);
-    for (int i = get_local_id(0); i < p.extent[BOX_LAST]; i += WORK_ITEMS) {
+    for (int i = FIRST_COLUMN; i < END_COLUMN; ++i) {
       out_row[i * p.out_stride[BOX_LAST]] =
           a[line_offset((int)(number + i * p.number[BOX_LAST]), p.source, p.a_stride)];
     }
@@ -89,13 +95,13 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void reshape(
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void gather(
     __global const ELEMENT* x, __global const long* indices, __global ELEMENT* out,
     struct GatherArguments p) {
-  const int first_row = get_group_id(0) * p.rows_per_group;
-  const int last_row = min(p.rows, first_row + p.rows_per_group);
+  const int first_row = FIRST_ROW;
+  const int last_row = END_ROW;
   for (int row = first_row; row < last_row; ++row) {
     __global const ELEMENT* x_row = x + row_offset(row, p.extent, p.x_stride);
     __global const long* index_row = indices + row_offset(row, p.extent, p.index_stride);
     __global ELEMENT* out_row = out + row_offset(row, p.extent, p.out_stride);
-    for (int i = get_local_id(0) * LANES; i < p.extent[BOX_LAST]; i += WORK_ITEMS * LANES) {
+    for (int i = FIRST_COLUMN; i < END_COLUMN; i += LANES) {
       const long index = index_row[i * p.index_stride[BOX_LAST]];
       // An index out of range has no meaning, but must not make the device read elsewhere.
       const long at = clamp(index < 0 ? index + p.axis_extent : index, 0L, p.axis_extent - 1L);

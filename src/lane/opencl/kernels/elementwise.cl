@@ -1,6 +1,8 @@
 // Functions of one and two tensors. Build option BINARY. With LANES > 1, elements lie one apart
 // along the last dimension, or an operand is the same all along it.
 
+#define COLUMN_SHARE p.columns_per_group
+
 VECTOR operand(__global const float* p, long stride, int count) {
   return stride == 0 ? (VECTOR)*p : load_some(p, count);
 }
@@ -41,10 +43,10 @@ VECTOR combine(VECTOR a, VECTOR b, int operation) {
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void elementwise(
     __global const float* a, __global const float* b, __global float* out,
     struct ElementwiseArguments p) {
-  const int first_row = get_group_id(0) * p.rows_per_group;
-  const int last_row = min(p.rows, first_row + p.rows_per_group);
-  const int first = get_group_id(1) * p.columns_per_group + get_local_id(0) * LANES;
-  const int last = min(p.extent[BOX_LAST], (int)(get_group_id(1) + 1) * p.columns_per_group);
+  const int first_row = FIRST_ROW;
+  const int last_row = END_ROW;
+  const int first = FIRST_COLUMN;
+  const int last = END_COLUMN;
   const long a_step = p.a_stride[BOX_LAST];
   for (int row = first_row; row < last_row; ++row) {
     __global const float* a_row = a + row_offset(row, p.extent, p.a_stride);
@@ -53,7 +55,7 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void elementwis
     __global const float* b_row = b + row_offset(row, p.extent, p.b_stride);
 #endif
     int i = first;
-    for (; i + LANES <= last; i += WORK_ITEMS * LANES) {
+    for (; i + LANES <= last; i += LANES) {
       COMPUTE(LANES)
     }
     if (i < last) {

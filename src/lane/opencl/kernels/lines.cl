@@ -29,12 +29,17 @@ float lanes_max(float v) { return v; }
 #define SHARED_SUM(v) shared_total((v), scratch, false)
 #define SHARED_MAX(v) shared_total((v), scratch, true)
 float shared_total(float v, __local float* scratch, bool maximum) {
-  scratch[get_local_id(0)] = v;
+  const int item = get_local_id(0);
+  scratch[item] = v;
   barrier(CLK_LOCAL_MEM_FENCE);
-  float total = scratch[0];
-  for (int i = 1; i < WORK_ITEMS; ++i) {
-    total = maximum ? max(total, scratch[i]) : total + scratch[i];
+  for (int distance = WORK_ITEMS / 2; distance > 0; distance /= 2) {
+    if (item < distance) {
+      const float other = scratch[item + distance];
+      scratch[item] = maximum ? max(scratch[item], other) : scratch[item] + other;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
   }
+  const float total = scratch[0];
   barrier(CLK_LOCAL_MEM_FENCE);
   return total;
 }

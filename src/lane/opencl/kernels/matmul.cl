@@ -1,14 +1,5 @@
-// Batched products of two activations. Build options as for tile.cl; B_DEPTH_FIRST: columns
-// of b do not lie one apart.
-
-long batch_offset(int index, const int* extent, const long* stride) {
-  const int inner = index % extent[2];
-  const int middle = index / extent[2] % extent[1];
-  const int outer = index / extent[2] / extent[1];
-  return outer * stride[0] + middle * stride[1] + inner * stride[2];
-}
-
-#if WORK_ITEMS == 1
+// Batched products of two activations on devices with one work-item to a group. Build options as
+// for tile.cl; B_DEPTH_FIRST: columns of b do not lie one apart.
 
 // As tile.cl, with b brought into panels as it is needed.
 void stage_a(__global const float* from, long depth_stride, __local float* to, int depth) {
@@ -129,29 +120,3 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul(
     }
   }
 }
-
-#else
-
-// Each work-item computes TILE_ROWS rows, ITEMS_Y apart, of one column.
-__attribute__((reqd_work_group_size(ITEMS_X, ITEMS_Y, 1))) __kernel void matmul(
-    __global const float* a, __global const float* b, __global float* c, struct MatMulArguments p) {
-  const int column = get_global_id(0);
-  if (column >= p.columns) return;
-  const int row = get_group_id(1) * (ITEMS_Y * TILE_ROWS) + get_local_id(1);
-  a += batch_offset(get_group_id(2), p.batch, p.a_batch);
-  b += batch_offset(get_group_id(2), p.batch, p.b_batch) + column * p.b_column;
-  c += batch_offset(get_group_id(2), p.batch, p.c_batch) + column;
-  float sums[TILE_ROWS];
-  for (int m = 0; m < TILE_ROWS; ++m) sums[m] = 0.0f;
-  for (int k = 0; k < p.depth; ++k) {
-    const float y = b[k * p.b_depth];
-    for (int m = 0; m < TILE_ROWS; ++m) {
-      sums[m] = fma(a[min(row + m * ITEMS_Y, p.rows - 1) * p.a_row + k * p.a_depth], y, sums[m]);
-    }
-  }
-  for (int m = 0; m < TILE_ROWS; ++m) {
-    if (row + m * ITEMS_Y < p.rows) c[(row + m * ITEMS_Y) * p.c_row] = sums[m] * p.scale;
-  }
-}
-
-#endif

@@ -1,6 +1,8 @@
 // Reductions over a box. With LANES > 1, neighbours along the last dimension of the output are
 // neighbours in the source, and reduced side by side.
 
+#define COLUMN_SHARE p.extent[BOX_LAST]
+
 VECTOR start_value(int kind) {
   switch (kind) {
     case 2:
@@ -42,12 +44,12 @@ VECTOR finish(VECTOR sum, int kind, float factor) {
 
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void reduce(
     __global const float* a, __global float* out, struct ReduceArguments p) {
-  const int first_row = get_group_id(0) * p.rows_per_group;
-  const int last_row = min(p.rows, first_row + p.rows_per_group);
+  const int first_row = FIRST_ROW;
+  const int last_row = END_ROW;
   for (int row = first_row; row < last_row; ++row) {
     __global const float* a_row = a + row_offset(row, p.extent, p.a_stride);
     __global float* out_row = out + row_offset(row, p.extent, p.out_stride);
-    for (int i = get_local_id(0) * LANES; i < p.extent[BOX_LAST]; i += WORK_ITEMS * LANES) {
+    for (int i = FIRST_COLUMN; i < END_COLUMN; i += LANES) {
       const int count = min(LANES, p.extent[BOX_LAST] - i);
       VECTOR total = start_value(p.kind);
       for (int r = 0; r < p.reduced_rows; ++r) {

@@ -24,19 +24,22 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void resize(
     __global const float* input, __global const int* lines, __global const float* line_weights,
     __global const int* columns, __global const float* column_weights, __global float* output,
     struct ResizeArguments p) {
-  const int line = get_group_id(0);
+  const int line = LINE;
+  if (line >= p.images * p.box_height) return;
   const int image = line / p.box_height;
   const int y = line % p.box_height;
   const int first_line = (y + p.first_y) * p.taps;
   input += image * p.in_image;
   output += image * p.out_image + y * p.out_line;
-  for (int x = 0; x < p.box_width; ++x) {
+  const int end_x = END_X;
+  const int end_channel = END_CHANNEL;
+  for (int x = FIRST_X; x < end_x; ++x) {
     const int first_column = (x + p.first_x) * p.taps;
-    int c = get_local_id(0) * LANES;
-    for (; c + LANES <= p.channels; c += WORK_ITEMS * LANES) {
+    int c = FIRST_CHANNEL;
+    for (; c + LANES <= end_channel; c += LANES) {
       MIX_PIXEL(GET_ALL, PUT_ALL)
     }
-    if (c < p.channels) {
+    if (c < end_channel) {
       MIX_PIXEL(GET_SOME, PUT_SOME)
     }
   }

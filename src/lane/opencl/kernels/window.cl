@@ -1,5 +1,4 @@
-// Depthwise convolution and pooling: rows are lines of output pixels, work-items of a group share
-// the channels of a pixel. Build options: DEPTHWISE, MAXIMUM or AVERAGE is 1. For
+// Depthwise convolution and pooling. Build options: DEPTHWISE, MAXIMUM or AVERAGE is 1. For
 // depthwise convolution: WINDOW_PIXELS, the number of neighbouring pixels whose sums a work-item
 // keeps in registers; KERNEL_WIDTH, STRIDE_X, DILATION_X.
 
@@ -60,15 +59,15 @@ int last_tap(int start, int dilation, int extent, int taps) {
   }
 
 // All channels of `PIXELS` pixels: channels in the inner loop, as memory has them.
-#define SUM_CHANNELS(PIXELS, COLUMNS)                          \
-  {                                                            \
-    int c = get_local_id(0) * LANES;                           \
-    for (; c + LANES <= p.channels; c += WORK_ITEMS * LANES) { \
-      SUM_PIXELS(PIXELS, COLUMNS, GET_ALL, PUT_ALL)            \
-    }                                                          \
-    if (c < p.channels) {                                      \
-      SUM_PIXELS(PIXELS, COLUMNS, GET_SOME, PUT_SOME)          \
-    }                                                          \
+#define SUM_CHANNELS(PIXELS, COLUMNS)                 \
+  {                                                   \
+    int c = first_channel;                            \
+    for (; c + LANES <= end_channel; c += LANES) {    \
+      SUM_PIXELS(PIXELS, COLUMNS, GET_ALL, PUT_ALL)   \
+    }                                                 \
+    if (c < end_channel) {                            \
+      SUM_PIXELS(PIXELS, COLUMNS, GET_SOME, PUT_SOME) \
+    }                                                 \
   }
 
 // What a line's remainder is taken in, before single pixels.
@@ -77,7 +76,11 @@ int last_tap(int start, int dilation, int extent, int taps) {
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void depthwise(
     __global const float* input, __global const float* weights, __global const float* bias,
     __global const float* residual, __global float* output, struct WindowArguments p) {
-  const int line = get_group_id(0);
+  const int line = LINE;
+  if (line >= p.images * p.box_height) return;
+  const int end_x = END_X;
+  const int first_channel = FIRST_CHANNEL;
+  const int end_channel = END_CHANNEL;
   const int image = line / p.box_height;
   const int y = line % p.box_height;
   input += image * p.in_image;
@@ -90,11 +93,11 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void depthwise(
   const bool bounds = is_bounds(p.function);
   const VECTOR low = (VECTOR)lower_bound(p.function, p.alpha);
   const VECTOR high = (VECTOR)upper_bound(p.function, p.beta);
-  for (int x = 0; x < p.box_width;) {
+  for (int x = FIRST_X; x < end_x;) {
     const int left = (x + p.first_x) * STRIDE_X - p.pad_left;
     // Pixels from x on with windows inside the image.
     const int spare = p.in_width - 1 - reach - left;
-    const int room = left < 0 || spare < 0 ? 0 : min(p.box_width - x, spare / STRIDE_X + 1);
+    const int room = left < 0 || spare < 0 ? 0 : min(end_x - x, spare / STRIDE_X + 1);
     if (room >= WINDOW_PIXELS) {
       SUM_CHANNELS(WINDOW_PIXELS, ALL_COLUMNS)
       x += WINDOW_PIXELS;
@@ -136,7 +139,11 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void depthwise(
 
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pool(
     __global const float* input, __global float* output, struct WindowArguments p) {
-  const int line = get_group_id(0);
+  const int line = LINE;
+  if (line >= p.images * p.box_height) return;
+  const int end_x = END_X;
+  const int first_channel = FIRST_CHANNEL;
+  const int end_channel = END_CHANNEL;
   const int image = line / p.box_height;
   const int y = line % p.box_height;
   input += image * p.in_image;
@@ -145,7 +152,7 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pool(
   const int ky_begin = first_tap(top, p.dilation_y);
   const int ky_end = last_tap(top, p.dilation_y, p.in_height, p.kernel_height);
   const long tap_step = p.dilation_x * p.in_pixel;
-  for (int x = 0; x < p.box_width; ++x) {
+  for (int x = FIRST_X; x < end_x; ++x) {
     const int left = (x + p.first_x) * p.stride_x - p.pad_left;
     const int kx_begin = first_tap(left, p.dilation_x);
     const int kx_end = last_tap(left, p.dilation_x, p.in_width, p.kernel_width);
@@ -160,11 +167,11 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void pool(
                             : max(0, kx_end - kx_begin);
     factor = 1.0f / (float)(rows * columns);
 #endif
-    int c = get_local_id(0) * LANES;
-    for (; c + LANES <= p.channels; c += WORK_ITEMS * LANES) {
+    int c = first_channel;
+    for (; c + LANES <= end_channel; c += LANES) {
       POOL_PIXEL(GET_ALL, PUT_ALL)
     }
-    if (c < p.channels) {
+    if (c < end_channel) {
       POOL_PIXEL(GET_SOME, PUT_SOME)
     }
   }
