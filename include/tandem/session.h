@@ -35,6 +35,12 @@ struct SessionOptions {
   std::string calibration_dir;
   // No reuse of activation memory, so that every tensor can be read after a run.
   bool keep_all = false;
+  // Looks through every tensor after each run, and fails the run if an input or a weight holds a
+  // NaN, or an operator makes a NaN or an infinity: kInvalidArgument, naming the first such
+  // operator, the element, and the slice and lane that made it. Outputs are there all the same, and
+  // tensor() can be called. As keep_all, it takes memory, and time that last_run_us() does not
+  // count.
+  bool check_numerics = false;
   // Runs this schedule instead of asking a strategy. Tests use it.
   std::shared_ptr<const Schedule> schedule;
 };
@@ -55,6 +61,8 @@ class Session {
   // On the machine's default platform, made at the first call and kept.
   static StatusOr<std::unique_ptr<Session>> create(const Model& model,
                                                    const SessionOptions& options = {});
+  // A run in progress in another thread is cancelled and waited for. Model and platform may be gone
+  // before the session is.
   virtual ~Session() = default;
 
   // One inference. Inputs and outputs are dense row-major, in the model's order; outputs are

@@ -10,6 +10,7 @@
 #include "cli/random_tensor.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "support/memory_left.h"
 #include "support/npy.h"
 
 namespace tandem::cli {
@@ -81,6 +82,11 @@ StatusOr<std::vector<HostTensor>> make_inputs(const Model& model,
                                               const std::vector<std::string>& given,
                                               uint64_t seed) {
   TANDEM_ASSIGN_OR_RETURN(const auto sources, input_sources(model, given));
+  uint64_t bytes = 0;
+  for (const TensorSpec& spec : model.inputs()) {
+    bytes += static_cast<uint64_t>(element_count(spec.dims)) * element_size(spec.type);
+  }
+  TANDEM_RETURN_IF_ERROR(check_memory(bytes, "the model's inputs take"));
   std::vector<HostTensor> inputs;
   for (const TensorSpec& spec : model.inputs()) {
     const std::string& source = sources.at(spec.name);

@@ -1,7 +1,11 @@
 // `tandem`: the command line. Exit status: 0 on success, 1 when a command failed, 2 when the
-// command line itself is wrong. Results go to stdout, everything else to stderr.
+// command line itself is wrong, 130 when the user interrupted it. Results go to stdout, everything
+// else to stderr.
+#include <fcntl.h>
+
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include "cli/command.h"
 #include "fmt/format.h"
@@ -11,6 +15,17 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
+constexpr int kInterrupted = 130;  // as shells say it: 128 and the number of SIGINT
+
+// A file that is opened while standard output is closed would become it, and be written to.
+void occupy_standard_streams() {
+  for (int stream = 0; stream <= 2; ++stream) {
+    // What is written to the wrong end of /dev/null is an error, as it was.
+    if (fcntl(stream, F_GETFD) == -1) {
+      [[maybe_unused]] const int opened = open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
+    }
+  }
+}
 
 // What is wrong with a command line, and where to read on.
 std::string usage_error(const CLI::App* app, const CLI::Error& error) {
@@ -48,7 +63,7 @@ int run(int argc, char** argv) {
   }
   if (!outcome.ok()) {
     fmt::print(stderr, "tandem: {}\n", outcome.to_string());
-    return kFailed;
+    return outcome.code() == tandem::StatusCode::kCancelled ? kInterrupted : kFailed;
   }
   // A full disk or a closed pipe shows only here.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -62,8 +77,12 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   // Tandem's own errors are values; what is left is memory running out, or a mistake.
+  occupy_standard_streams();
   try {
     return run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("tandem: resource exhausted: there is not enough memory\n", stderr);
+    return kFailed;
   } catch (const std::exception& error) {
     std::fputs("tandem: ", stderr);
     std::fputs(error.what(), stderr);

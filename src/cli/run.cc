@@ -9,6 +9,7 @@
 #include "cli/conditions.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/samples.h"
 #include "cli/verify.h"
@@ -37,6 +38,7 @@ struct Flags {
   int runs = 10;
   SyncMechanism sync = SyncMechanism::kAuto;
   bool verify = false;
+  bool check_numerics = false;
   int64_t deadline_ms = 10'000;
   bool fall_back = false;
   bool json = false;
@@ -98,6 +100,7 @@ StatusOr<Contender> prepare(const std::string& strategy, const Model& model,
   options.fall_back = flags.fall_back;
   options.calibration_dir = flags.platform.calibration_dir();
   options.keep_all = flags.verify;
+  options.check_numerics = flags.check_numerics;
   const Progress progress("preparing " + strategy);
   Contender contender;
   contender.strategy = strategy;
@@ -106,11 +109,13 @@ StatusOr<Contender> prepare(const std::string& strategy, const Model& model,
 }
 
 // Runs all contenders in turn, so that whatever disturbs the machine disturbs all alike; each round
-// starts with the next one.
+// starts with the next one. Ends early, after a whole round, if the user interrupts it.
 Status measure(std::vector<Contender>& contenders, const Flags& flags,
                const std::vector<HostTensor>& inputs) {
+  const InterruptWatch interrupt;
   Progress progress("running", flags.warmup + flags.runs);
   for (int round = 0; round < flags.warmup + flags.runs; ++round, progress.step()) {
+    if (InterruptWatch::seen()) return {};
     for (size_t i = 0; i < contenders.size(); ++i) {
       Contender& contender = contenders[(round + i) % contenders.size()];
       const PreemptionWatch watch;
@@ -285,16 +290,21 @@ Status run(const Flags& flags) {
     contenders.push_back(std::move(contender));
   }
   TANDEM_RETURN_IF_ERROR(measure(contenders, flags, inputs));
+  const size_t rounds = contenders.front().milliseconds.size();
+  if (rounds == 0) return cancelled("interrupted before the first timed run");
+  Status outcome;
+  if (rounds < static_cast<size_t>(flags.runs)) {
+    outcome = cancelled(fmt::format("interrupted after {} of {} runs", rounds, flags.runs));
+  }
 
   nlohmann::json verifications;
-  Status diverged;
   if (flags.verify) {
     for (const Contender& contender : contenders) {
       TANDEM_ASSIGN_OR_RETURN(const Verification verification,
                               verify(model, *contender.session, inputs, lane_names));
       verifications[contender.strategy] = verification_json(verification);
-      if (verification.first && diverged.ok()) {
-        diverged = divergence_error(contender.strategy, *verification.first);
+      if (verification.first && outcome.ok()) {
+        outcome = divergence_error(contender.strategy, *verification.first);
       }
       if (!flags.json) {
         fmt::print("verify {}: {} operators compared with the reference, worst error {:.2g} ({})\n",
@@ -323,7 +333,7 @@ Status run(const Flags& flags) {
     if (limit) json["limit"] = limit->speed_up;
     if (flags.verify) json["verify"] = verifications;
     fmt::print("{}\n", json.dump(2));
-    return diverged;
+    return outcome;
   }
   fmt::print("{}: {} operators; inputs {}; outputs {}\n", model.name(),
              model.graph().operators().size(), specs_text(model.inputs()),
@@ -336,7 +346,7 @@ Status run(const Flags& flags) {
                limit->speed_up);
   }
   fmt::print("{}", conditions.to_text(*platform));
-  return diverged;
+  return outcome;
 }
 
 }  // namespace
@@ -381,6 +391,9 @@ void add_run_command(CLI::App& app, Status* outcome) {
   command->add_flag("--verify", flags->verify,
                     "Compare every operator with the reference interpreter (slow), and name the "
                     "first that diverges");
+  command->add_flag("--check-numerics", flags->check_numerics,
+                    "Look through every tensor after each run; fail at the first operator that "
+                    "makes a NaN or an infinity, and name it");
   command->add_option("--deadline-ms", flags->deadline_ms, "A run that takes longer fails")
       ->check(at_least(1))
       ->capture_default_str();

@@ -7,12 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <new>
 #include <utility>
 
 #include "graph/passes/layout.h"
 #include "graph/passes/passes.h"
 #include "import/onnx/importer.h"
+#include "support/guarded.h"
+#include "support/memory_left.h"
 #include "zoo/zoo.h"
 
 namespace tandem {
@@ -38,6 +39,7 @@ StatusOr<onnx::ModelProto> read_file(const std::string& path) {
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
   if (size < 0) return not_found("cannot open " + path + ": " + std::strerror(errno));
   if (size > kMaxBytes) return too_large(path);
+  TANDEM_RETURN_IF_ERROR(check_memory(static_cast<uint64_t>(size), path + ": its weights take"));
   file.seekg(0);
   onnx::ModelProto proto;
   if (!proto.ParseFromIstream(&file)) return unreadable(path);
@@ -45,7 +47,7 @@ StatusOr<onnx::ModelProto> read_file(const std::string& path) {
 }
 
 StatusOr<Model> build(onnx::ModelProto proto, const std::string& label,
-                      const LoadOptions& options) try {
+                      const LoadOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(Graph graph, import_onnx(std::move(proto), label, options));
   if (options.optimize) {
     TANDEM_ASSIGN_OR_RETURN(graph, optimize(graph));
@@ -53,8 +55,6 @@ StatusOr<Model> build(onnx::ModelProto proto, const std::string& label,
   TANDEM_ASSIGN_OR_RETURN(graph, assign_layouts(graph));
   TANDEM_RETURN_IF_ERROR(graph.validate().with_context(label));
   return Model(std::make_shared<const Graph>(std::move(graph)));
-} catch (const std::bad_alloc&) {
-  return resource_exhausted(label + ": there is not enough memory for its weights");
 }
 
 std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<TensorId>& tensors) {
@@ -66,16 +66,30 @@ std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<TensorId>
   return specs;
 }
 
+template <typename Load>
+StatusOr<Model> without_exceptions(const std::string& label, const Load& load) {
+  bool returned = false;
+  StatusOr<Model> model = guarded([&] {
+    StatusOr<Model> result = load();
+    returned = true;
+    return result;
+  });
+  // Errors that are returned name the model themselves.
+  return returned || model.ok() ? std::move(model) : model.status().with_context(label);
+}
+
 }  // namespace
 
 StatusOr<Model> Model::load(const std::string& path, const LoadOptions& options) {
-  if (path.starts_with(kZooPrefix)) {
-    TANDEM_ASSIGN_OR_RETURN(onnx::ModelProto proto,
-                            zoo::build(std::string_view(path).substr(kZooPrefix.size())));
+  return without_exceptions(path, [&]() -> StatusOr<Model> {
+    if (path.starts_with(kZooPrefix)) {
+      TANDEM_ASSIGN_OR_RETURN(onnx::ModelProto proto,
+                              zoo::build(std::string_view(path).substr(kZooPrefix.size())));
+      return build(std::move(proto), path, options);
+    }
+    TANDEM_ASSIGN_OR_RETURN(onnx::ModelProto proto, read_file(path));
     return build(std::move(proto), path, options);
-  }
-  TANDEM_ASSIGN_OR_RETURN(onnx::ModelProto proto, read_file(path));
-  return build(std::move(proto), path, options);
+  });
 }
 
 StatusOr<Model> Model::parse(std::string_view bytes, const std::string& label,
@@ -83,11 +97,13 @@ StatusOr<Model> Model::parse(std::string_view bytes, const std::string& label,
   if (bytes.size() > static_cast<size_t>(kMaxBytes)) {
     return too_large(label);
   }
-  onnx::ModelProto proto;
-  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return unreadable(label);
-  }
-  return build(std::move(proto), label, options);
+  return without_exceptions(label, [&]() -> StatusOr<Model> {
+    onnx::ModelProto proto;
+    if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      return unreadable(label);
+    }
+    return build(std::move(proto), label, options);
+  });
 }
 
 Model::Model(std::shared_ptr<const Graph> graph)

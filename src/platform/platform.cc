@@ -10,6 +10,7 @@
 #include "platform/assign_cores.h"
 #include "platform/topology.h"
 #include "support/cache_folder.h"
+#include "support/guarded.h"
 #include "tandem/version.h"
 
 namespace tandem {
@@ -87,9 +88,7 @@ StatusOr<std::unique_ptr<OpenClLane>> start_opencl_lane(const PlatformOptions& o
   return lane;
 }
 
-}  // namespace
-
-StatusOr<std::shared_ptr<Platform>> Platform::create(const PlatformOptions& options) {
+StatusOr<std::shared_ptr<Platform>> create_platform(const PlatformOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(const Topology topology, detect_topology());
   std::vector<std::string> warnings;
 
@@ -131,6 +130,12 @@ StatusOr<std::shared_ptr<Platform>> Platform::create(const PlatformOptions& opti
   std::string fingerprint = make_fingerprint(topology, lanes);
   return std::shared_ptr<Platform>(std::make_shared<HostPlatform>(
       std::move(lanes), std::move(warnings), std::move(fingerprint)));
+}
+
+}  // namespace
+
+StatusOr<std::shared_ptr<Platform>> Platform::create(const PlatformOptions& options) {
+  return guarded([&] { return create_platform(options); });
 }
 
 std::vector<std::string> Platform::lane_names() const {

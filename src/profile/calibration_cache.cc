@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "support/cache_folder.h"
 #include "support/log.h"
@@ -38,14 +39,14 @@ SliceSize parse_size(const std::string& text) {
   const bool separated = axis.ec == std::errc() && axis.ptr != end && *axis.ptr == ':';
   if (!separated || std::from_chars(axis.ptr + 1, end, size.size).ptr != end || size.axis < 0 ||
       size.size <= 0) {
-    throw std::invalid_argument("bad slice " + text);
+    throw std::invalid_argument("it is damaged: bad slice " + text);
   }
   return size;
 }
 
 double parse_time(const json& value) {
   const auto us = value.get<double>();
-  if (!std::isfinite(us) || us <= 0) throw std::invalid_argument("bad time");
+  if (!std::isfinite(us) || us <= 0) throw std::invalid_argument("it is damaged: bad time");
   return us;
 }
 
@@ -66,8 +67,9 @@ json to_json(const CalibrationData& data, const std::string& fingerprint) {
 // Throws where the text is not what to_json() makes.
 CalibrationData parse(const std::string& text, const std::string& fingerprint) {
   const json document = json::parse(text);
-  if (document.at("version") != kVersion) throw std::invalid_argument("another version");
-  if (document.at("fingerprint") != fingerprint) throw std::invalid_argument("another platform");
+  if (document.at("version") != kVersion) throw std::invalid_argument("it is of another version");
+  if (document.at("fingerprint") != fingerprint)
+    throw std::invalid_argument("it is of another platform");
   CalibrationData data;
   for (const auto& [name, us] : document.at("crossings").items()) {
     data.crossings[name] = parse_time(us);
@@ -101,12 +103,19 @@ CalibrationData CalibrationCache::load() const {
     if (std::filesystem::exists(path_, error)) log().warn("cannot read {}", path_);
     return {};
   }
+  std::string reason;
   try {
     return parse(std::string(std::istreambuf_iterator<char>(file), {}), fingerprint_);
+  } catch (const json::exception&) {
+    reason = "it is damaged";
   } catch (const std::exception& e) {
-    log().warn("{} is not used, and will be replaced: {}", path_, e.what());
-    return {};
+    reason = e.what();
   }
+  // Saving reads it again.
+  if (!std::exchange(warned_, true)) {
+    log().warn("{} is not used, and will be replaced: {}", path_, reason);
+  }
+  return {};
 }
 
 void CalibrationCache::save(const CalibrationData& data) const {

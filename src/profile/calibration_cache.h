@@ -41,7 +41,8 @@ class CalibrationCache {
  private:
   std::string dir_;
   std::string fingerprint_;
-  std::string path_;  // empty: no cache
+  std::string path_;             // empty: no cache
+  mutable bool warned_ = false;  // of a file that cannot be used: once is enough
 };
 
 }  // namespace tandem

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <exception>
 #include <map>
 #include <set>
 
@@ -40,8 +42,13 @@ void WorkerThread::run(const std::function<void()>& work) {
   std::mutex mutex;
   std::condition_variable ended;
   bool done = false;
+  std::exception_ptr thrown;
   post([&] {
-    work();
+    try {
+      work();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
     // Notifies under the lock: the waiting side destroys these as soon as it gets it.
     std::lock_guard lock(mutex);
     done = true;
@@ -49,6 +56,7 @@ void WorkerThread::run(const std::function<void()>& work) {
   });
   std::unique_lock lock(mutex);
   ended.wait(lock, [&] { return done; });
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 void WorkerThread::loop() {
@@ -116,13 +124,34 @@ StatusOr<std::shared_ptr<LaneCrew>> LaneCrew::of(const std::shared_ptr<Platform>
 }
 
 StatusOr<LaneCrew::Lease> LaneCrew::acquire(const std::shared_ptr<LaneCrew>& crew,
-                                            Clock::time_point deadline) {
+                                            Clock::time_point deadline,
+                                            const std::atomic<bool>* give_up) {
+  // How long a cancelled call goes unnoticed.
+  constexpr std::chrono::milliseconds kLook{5};
   std::unique_lock lock(crew->mutex_);
-  if (!crew->released_.wait_until(lock, deadline, [&] { return !crew->in_use_; })) {
-    return deadline_exceeded("the lanes were busy with other runs until the deadline");
+  const uint64_t ticket = crew->next_ticket_++;
+  crew->waiting_.push_back(ticket);
+  const auto leave = [&] {
+    std::erase(crew->waiting_, ticket);
+    crew->released_.notify_all();
+  };
+  while (crew->in_use_ || crew->waiting_.front() != ticket) {
+    const bool cancel = give_up && give_up->load();
+    if (cancel || Clock::now() >= deadline) {
+      leave();
+      if (cancel) return cancelled("the run was cancelled");
+      return deadline_exceeded("the lanes were busy with other runs until the deadline");
+    }
+    crew->released_.wait_until(lock, give_up ? std::min(deadline, Clock::now() + kLook) : deadline);
   }
   crew->in_use_ = true;
+  leave();
   return Lease(crew);
+}
+
+size_t LaneCrew::waiting() const {
+  std::lock_guard lock(mutex_);
+  return waiting_.size();
 }
 
 void LaneCrew::release() {
@@ -130,7 +159,7 @@ void LaneCrew::release() {
     std::lock_guard lock(mutex_);
     in_use_ = false;
   }
-  released_.notify_one();
+  released_.notify_all();
 }
 
 }  // namespace tandem

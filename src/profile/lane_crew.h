@@ -1,7 +1,9 @@
 // The threads that control the lanes of a platform, and who may use them.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -24,8 +26,9 @@ class WorkerThread {
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
+  // The work must not throw.
   void post(std::function<void()> work);
-  // Posts, and waits for the end. Not from the thread itself.
+  // Posts, and waits for the end. Throws what the work throws. Not from the thread itself.
   void run(const std::function<void()>& work);
 
  private:
@@ -76,8 +79,12 @@ class LaneCrew {
    private:
     std::shared_ptr<LaneCrew> crew_;
   };
-  // kDeadlineExceeded if others keep the lanes busy until then.
-  static StatusOr<Lease> acquire(const std::shared_ptr<LaneCrew>& crew, Clock::time_point deadline);
+  // Those who wait get the lanes in the order in which they came. kDeadlineExceeded if others keep
+  // the lanes busy until then, kCancelled soon after `give_up`, if there is one, becomes true.
+  static StatusOr<Lease> acquire(const std::shared_ptr<LaneCrew>& crew, Clock::time_point deadline,
+                                 const std::atomic<bool>* give_up = nullptr);
+  // How many wait for a lease.
+  size_t waiting() const;
 
  private:
   LaneCrew() = default;
@@ -88,9 +95,11 @@ class LaneCrew {
   std::vector<QueueLane*> queue_lanes_;
   std::vector<std::shared_ptr<WorkerThread>> threads_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable released_;
   bool in_use_ = false;
+  std::deque<uint64_t> waiting_;  // tickets, the longest waiting first
+  uint64_t next_ticket_ = 0;
 };
 
 }  // namespace tandem

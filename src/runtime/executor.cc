@@ -4,24 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <exception>
+
+#include "support/guarded.h"
 
 namespace tandem {
-namespace {
-
-// Lanes may throw; nothing above them may.
-template <typename Call>
-Status guarded(const Call& call) {
-  try {
-    return call();
-  } catch (const std::exception& e) {
-    return internal_error(fmt::format("exception: {}", e.what()));
-  } catch (...) {
-    return internal_error("exception of unknown type");
-  }
-}
-
-}  // namespace
 
 StatusOr<std::unique_ptr<Executor>> Executor::create(const Graph& graph, const Schedule& schedule,
                                                      const TensorBindings& bindings,
@@ -108,14 +94,15 @@ Status Executor::bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
   return {};
 }
 
-Status Executor::run(const std::function<void()>& prepare, const std::function<void()>& collect) {
+Status Executor::run(const std::function<void()>& prepare, const std::function<void()>& collect,
+                     const std::atomic<bool>* cancelled) {
   const Clock::time_point deadline = Clock::now() + options_.deadline;
   if (!settle(deadline)) {
     return deadline_exceeded("still busy with an earlier run that was aborted: " +
                              describe_progress());
   }
   if (!lease_) {
-    TANDEM_ASSIGN_OR_RETURN(LaneCrew::Lease lease, LaneCrew::acquire(crew_, deadline));
+    TANDEM_ASSIGN_OR_RETURN(LaneCrew::Lease lease, LaneCrew::acquire(crew_, deadline, cancelled));
     lease_.emplace(std::move(lease));
   }
   prepare();
@@ -133,6 +120,8 @@ Status Executor::run(const std::function<void()>& prepare, const std::function<v
     running_ = true;
     working_ = static_cast<int>(crewmen_.size());
     blamed_.clear();
+    // Whoever sets it from now on finds the run going on, and aborts it.
+    if (cancelled && cancelled->load()) sync_->abort(tandem::cancelled("the run was cancelled"));
   }
   started_ = finished_ = Clock::now();  // stays if there is nothing to do
   for (const Crewman& crewman : crewmen_) {
@@ -153,7 +142,11 @@ Status Executor::run(const std::function<void()>& prepare, const std::function<v
   Status result = sync_->reason();
   if (result.ok()) {
     makespan_us_ = microseconds(finished_ - started_);
-    collect();
+    // There may be no memory for what is collected; the lanes are given back all the same.
+    result = guarded([&] {
+      collect();
+      return Status();
+    });
   }
   settle(Clock::now());
   return result;
@@ -172,7 +165,7 @@ bool Executor::settle(Clock::time_point deadline) {
 
 void Executor::cancel() {
   std::lock_guard lock(mutex_);
-  if (running_) sync_->abort(cancelled("the run was cancelled"));
+  if (running_) sync_->abort(tandem::cancelled("the run was cancelled"));
 }
 
 void Executor::open_gate() {

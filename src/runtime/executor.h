@@ -48,8 +48,11 @@ class Executor {
   ~Executor();
 
   // Once the lanes are ours and idle: `prepare`, then the schedule, then `collect` if all went
-  // well. Not reentrant. The clock of the deadline starts at the call.
-  Status run(const std::function<void()>& prepare, const std::function<void()>& collect);
+  // well. Not reentrant. The clock of the deadline starts at the call. `cancelled`, if there is
+  // one, is what whoever calls cancel() has set before, so that a cancel that comes too early for
+  // that is seen as well.
+  Status run(const std::function<void()>& prepare, const std::function<void()>& collect,
+             const std::atomic<bool>* cancelled = nullptr);
   // Makes the run in progress, if any, return kCancelled. Callable from any thread.
   void cancel();
 

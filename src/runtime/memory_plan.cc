@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "support/memory_left.h"
+
 namespace tandem {
 namespace {
 
@@ -202,7 +204,10 @@ StatusOr<Arena> Arena::create(const Graph& graph, const MemoryPlan& plan,
   Arena arena;
   // Kernels may read, not write, a little past the last row that they use.
   const size_t bytes = plan.bytes + kAlignment;
-  TANDEM_ASSIGN_OR_RETURN(arena.memory_, allocate(bytes));
+  TANDEM_RETURN_IF_ERROR(check_memory(bytes, "activations need"));
+  StatusOr<std::shared_ptr<std::byte>> memory = allocate(bytes);
+  if (!memory.ok()) return memory.status().with_context("memory for activations");
+  arena.memory_ = *std::move(memory);
   for (size_t t = 0; t < graph.tensors().size(); ++t) {
     const auto id = static_cast<TensorId>(t);
     const Tensor& tensor = graph.tensor(id);

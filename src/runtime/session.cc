@@ -9,9 +9,11 @@
 #include "profile/calibration.h"
 #include "runtime/executor.h"
 #include "runtime/memory_plan.h"
+#include "runtime/numerics.h"
 #include "runtime/sync_bench.h"
 #include "schedule/scheduler.h"
 #include "schedule/single_lane.h"
+#include "support/guarded.h"
 #include "support/log.h"
 
 namespace tandem {
@@ -50,6 +52,7 @@ class SessionImpl final : public Session {
         platform_(std::move(platform)),
         crew_(std::move(crew)),
         options_(options) {}
+  ~SessionImpl() override;
 
   Status prepare();
   Status run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs) override;
@@ -71,10 +74,13 @@ class SessionImpl final : public Session {
   StatusOr<double> crossing_us(int from, int to);
   Status set_up(Schedule schedule, Engine* engine);
   Status check_inputs(const std::vector<HostTensor>& inputs) const;
+  Status run_or_fall_back(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs);
   Status run_on(Engine& engine, const std::vector<HostTensor>& inputs,
                 std::vector<HostTensor>* outputs);
   Status run_on_another_lane(const std::vector<HostTensor>& inputs,
                              std::vector<HostTensor>* outputs, const Status& failure);
+  Status run_on_lane(int lane, const std::vector<HostTensor>& inputs,
+                     std::vector<HostTensor>* outputs);
   StatusOr<int> best_lane_without(const std::vector<int>& blamed) const;
 
   const std::shared_ptr<const Graph> graph_;
@@ -91,7 +97,9 @@ class SessionImpl final : public Session {
   std::mutex in_run_;
   std::mutex current_mutex_;
   Engine* current_ = nullptr;  // that runs; guarded by current_mutex_
-  bool cancelled_ = false;     // during this call of run(); guarded by current_mutex_
+  bool closing_ = false;       // the destructor waits; guarded by current_mutex_
+  // During this call of run(). Set before the executor is told, and cleared, under current_mutex_.
+  std::atomic<bool> cancelled_ = false;
 
   const Engine* last_ = nullptr;  // that ran last, successfully
   double last_run_us_ = 0;
@@ -200,7 +208,8 @@ StatusOr<double> SessionImpl::crossing_us(int from, int to) {
 Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
   const Stopwatch memory;
   engine->schedule = std::move(schedule);
-  engine->plan = plan_memory(*graph_, engine->schedule, {.reuse = !options_.keep_all});
+  const bool keep_all = options_.keep_all || options_.check_numerics;
+  engine->plan = plan_memory(*graph_, engine->schedule, {.reuse = !keep_all});
   TANDEM_ASSIGN_OR_RETURN(
       Arena arena, Arena::create(*graph_, engine->plan, Arena::allocator_for(crew_->lanes())));
   engine->arena.emplace(std::move(arena));
@@ -236,14 +245,36 @@ Status SessionImpl::check_inputs(const std::vector<HostTensor>& inputs) const {
   return {};
 }
 
+// A run in progress in another thread is cancelled and waited for.
+SessionImpl::~SessionImpl() {
+  {
+    std::lock_guard lock(current_mutex_);
+    closing_ = true;
+    cancelled_ = true;
+    if (current_) current_->executor->cancel();
+  }
+  std::lock_guard wait(in_run_);
+}
+
 Status SessionImpl::run(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs) {
   const std::unique_lock alone(in_run_, std::try_to_lock);
   if (!alone) return failed_precondition("another thread is in run() of this session");
-  TANDEM_RETURN_IF_ERROR(check_inputs(inputs));
   {
     std::lock_guard lock(current_mutex_);
+    if (closing_) return cancelled("the session is being destroyed");
     cancelled_ = false;
   }
+  return guarded([&]() -> Status {
+    TANDEM_RETURN_IF_ERROR(check_inputs(inputs));
+    TANDEM_RETURN_IF_ERROR(run_or_fall_back(inputs, outputs));
+    if (!options_.check_numerics) return {};
+    return check_numerics(*graph_, last_->schedule, last_->arena->bindings(),
+                          platform_->lane_names());
+  });
+}
+
+Status SessionImpl::run_or_fall_back(const std::vector<HostTensor>& inputs,
+                                     std::vector<HostTensor>* outputs) {
   fall_back_reason_.clear();
   last_ = nullptr;
   const Status status = run_on(main_, inputs, outputs);
@@ -281,7 +312,8 @@ Status SessionImpl::run_on(Engine& engine, const std::vector<HostTensor>& inputs
           }
           copy_from_view(bindings[graph_->outputs()[i]], output);
         }
-      });
+      },
+      &cancelled_);
   {
     std::lock_guard lock(current_mutex_);
     current_ = nullptr;
@@ -293,29 +325,43 @@ Status SessionImpl::run_on(Engine& engine, const std::vector<HostTensor>& inputs
   return status;
 }
 
+// Tries the lanes that are not to blame, the best first, until one does it.
 Status SessionImpl::run_on_another_lane(const std::vector<HostTensor>& inputs,
                                         std::vector<HostTensor>* outputs, const Status& failure) {
-  const StatusOr<int> lane = best_lane_without(main_.executor->blamed_lanes());
-  if (!lane.ok()) return failure.with_context(lane.status().message());
+  std::vector<int> given_up = main_.executor->blamed_lanes();
+  std::string failures = failure.message();
+  while (true) {
+    const StatusOr<int> lane = best_lane_without(given_up);
+    if (!lane.ok()) return Status(failure.code(), lane.status().message() + ": " + failures);
+    const Status again = run_on_lane(*lane, inputs, outputs);
+    const std::string& name = crew_->info(*lane).name;
+    if (again.ok()) {
+      fall_back_reason_ =
+          fmt::format("everything ran on lane {}, because of an error: {}", name, failures);
+      log().warn("{}", fall_back_reason_);
+      return {};
+    }
+    if (again.code() == StatusCode::kCancelled) return again;
+    failures += fmt::format("; falling back on lane {}: {}", name, again.message());
+    given_up.push_back(*lane);
+  }
+}
+
+Status SessionImpl::run_on_lane(int lane, const std::vector<HostTensor>& inputs,
+                                std::vector<HostTensor>* outputs) {
   if (single_lanes_.empty()) single_lanes_.resize(crew_->lanes().size());
-  Engine& engine = single_lanes_[*lane];
+  Engine& engine = single_lanes_[lane];
   if (!engine.executor) {
     // The run that failed may still have the lanes, because one of them has not come back.
-    const auto lease = LaneCrew::acquire(crew_, Clock::now() + options_.deadline);
-    if (!lease.ok()) return failure.with_context("cannot fall back: " + lease.status().message());
-    const Status ready = set_up(single_lane_schedule(problem(), *lane), &engine);
-    if (!ready.ok()) {
+    TANDEM_ASSIGN_OR_RETURN(
+        const LaneCrew::Lease lease,
+        LaneCrew::acquire(crew_, Clock::now() + options_.deadline, &cancelled_));
+    if (Status ready = set_up(single_lane_schedule(problem(), lane), &engine); !ready.ok()) {
       engine = {};
-      return failure.with_context("cannot fall back: " + ready.message());
+      return ready;
     }
   }
-  TANDEM_RETURN_IF_ERROR(run_on(engine, inputs, outputs)
-                             .with_context("fell back on lane " + crew_->info(*lane).name +
-                                           " after an error (" + failure.message() + ")"));
-  fall_back_reason_ = fmt::format("everything ran on lane {}, because of an error: {}",
-                                  crew_->info(*lane).name, failure.message());
-  log().warn("{}", fall_back_reason_);
-  return {};
+  return run_on(engine, inputs, outputs);
 }
 
 // The fastest by calibration, or else the first.
@@ -346,9 +392,11 @@ StatusOr<HostTensor> SessionImpl::tensor(const std::string& name) const {
     return failed_precondition(fmt::format(
         "the memory of {} was reused in the run; create the session with keep_all", name));
   }
-  HostTensor value(found->type, found->dims);
-  copy_from_view(last_->arena->bindings()[id], value);
-  return value;
+  return guarded([&]() -> StatusOr<HostTensor> {
+    HostTensor value(found->type, found->dims);
+    copy_from_view(last_->arena->bindings()[id], value);
+    return value;
+  });
 }
 
 }  // namespace
@@ -357,11 +405,14 @@ StatusOr<std::unique_ptr<Session>> Session::create(const Model& model,
                                                    std::shared_ptr<Platform> platform,
                                                    const SessionOptions& options) {
   if (!platform) return invalid_argument("there is no platform");
-  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<LaneCrew> crew, LaneCrew::of(platform));
-  auto session =
-      std::make_unique<SessionImpl>(model, std::move(platform), std::move(crew), options);
-  TANDEM_RETURN_IF_ERROR(session->prepare().with_context("model " + model.name()));
-  return std::unique_ptr<Session>(std::move(session));
+  return guarded([&]() -> StatusOr<std::unique_ptr<Session>> {
+    TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<LaneCrew> crew, LaneCrew::of(platform));
+    auto session =
+        std::make_unique<SessionImpl>(model, std::move(platform), std::move(crew), options);
+    const Status ready = guarded([&] { return session->prepare(); });
+    TANDEM_RETURN_IF_ERROR(ready.with_context("model " + model.name()));
+    return std::unique_ptr<Session>(std::move(session));
+  });
 }
 
 StatusOr<std::unique_ptr<Session>> Session::create(const Model& model,

@@ -52,10 +52,13 @@ void EventSynchronization::signal(int lane, int count) {
     if (crossing.passed) continue;
     crossing.passed = true;
     if (!crossing.event) continue;
-    if (Status set = crossing.event->set(); !set.ok()) failure = std::move(set);
+    if (const Status set = crossing.event->set(); !set.ok()) {
+      failure = set.with_context(
+          fmt::format("lane {}: setting an event", queue_lanes_[queue]->info().name));
+    }
   }
   // Takes the locks again.
-  if (!failure.ok()) abort(failure.with_context("setting an event"));
+  if (!failure.ok()) abort(std::move(failure));
 }
 
 Status EventSynchronization::enqueue_signal(int lane, int count) {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -19,7 +20,10 @@ Status write_file(const std::string& path, std::string_view content) {
   const std::string target = error ? path : resolved.string();
   const bool special =
       std::filesystem::exists(target, error) && !std::filesystem::is_regular_file(target, error);
-  const std::string aside = special ? target : fmt::format("{}.{}.tmp", target, getpid());
+  // Other processes and threads may be writing the same file.
+  static std::atomic<int> count = 0;
+  const std::string aside =
+      special ? target : fmt::format("{}.{}.{}.tmp", target, getpid(), count.fetch_add(1));
   const auto failed = [&](const char* what) {
     const int code = errno;
     if (!special) std::remove(aside.c_str());

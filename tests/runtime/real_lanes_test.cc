@@ -3,47 +3,22 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "graph/reference.h"
-#include "lane/lane.h"
 #include "runtime/sync_bench.h"
 #include "schedule/schedule.h"
-#include "tandem/platform.h"
-#include "tandem/session.h"
+#include "tests/runtime/real_platform.h"
 #include "tests/schedule/random_graph.h"
 
 namespace tandem {
 namespace {
 
+using testing::copying_platform;
 using ::testing::HasSubstr;
 using testing::Random;
 using testing::random_inputs;
 
-std::shared_ptr<Platform> make_platform(bool own_memory) {
-  PlatformOptions options;
-  options.opencl_own_memory = own_memory;
-  options.program_cache_dir =
-      (std::filesystem::path(::testing::TempDir()) / "tandem_runtime_programs").string();
-  auto made = Platform::create(options);
-  if (!made.ok()) {
-    ADD_FAILURE() << made.status().message();
-    std::abort();
-  }
-  return std::move(made).value();
-}
-
-// Drivers start once per process.
-std::shared_ptr<Platform> platform() {
-  static const std::shared_ptr<Platform> shared = make_platform(false);
-  return shared;
-}
-
-// The same, but data are copied to the OpenCL device and back.
-std::shared_ptr<Platform> copying_platform() {
-  static const std::shared_ptr<Platform> shared = make_platform(true);
-  return shared;
-}
+std::shared_ptr<Platform> platform() { return testing::real_platform(); }
 
 int queue_lane() {
   const auto& lanes = platform()->lanes();
@@ -53,13 +28,7 @@ int queue_lane() {
   return kNone;
 }
 
-SessionOptions base_options() {
-  SessionOptions options;
-  options.calibration_dir = "none";
-  options.calibration_seconds = 0.5;
-  options.deadline = std::chrono::seconds(60);
-  return options;
-}
+SessionOptions base_options() { return testing::real_lane_options("intra"); }
 
 // The right answers, and how far floats may be off them. What rounding the result of every operator
 // to float does to the outputs tells how much the graph amplifies errors.

@@ -60,8 +60,20 @@ const char* short_name(cl_int code) {
 std::string error_name(cl_int code) { return fmt::format("{} ({})", short_name(code), code); }
 
 Status check(cl_int code, std::string_view what) {
-  if (code == CL_SUCCESS) return {};
-  return device_error(fmt::format("{} failed: {}", what, error_name(code)));
+  std::string message = fmt::format("{} failed: {}", what, error_name(code));
+  switch (code) {
+    case CL_SUCCESS:
+      return {};
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_OUT_OF_RESOURCES:
+    case CL_OUT_OF_HOST_MEMORY:
+      return resource_exhausted(std::move(message));
+    case CL_DEVICE_NOT_AVAILABLE:
+      return device_error(message +
+                          "; the device is lost to this process: go on without it, or start anew");
+    default:
+      return device_error(std::move(message));
+  }
 }
 
 }  // namespace tandem::opencl

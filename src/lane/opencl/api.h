@@ -15,7 +15,8 @@ namespace tandem::opencl {
 // "CL_OUT_OF_RESOURCES (-5)".
 std::string error_name(cl_int code);
 
-// Ok, or a kDeviceError "WHAT failed: CL_...".
+// Ok, or "WHAT failed: CL_...": kResourceExhausted where that is what the code says, else
+// kDeviceError.
 Status check(cl_int code, std::string_view what);
 
 // Owns one reference to an OpenCL object.

@@ -194,6 +194,7 @@ Device describe(cl_platform_id platform, cl_device_id id) {
       (number<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   device.summary.shared_memory = shared_memory_of(id);
   device.local_bytes = number<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE);
+  device.allocation_bytes = number<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   device.summary.compute_units = static_cast<int>(number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
   device.language_option = language_option_of(id);
   return device;

@@ -17,6 +17,7 @@ struct Device {
   cl_device_id id = nullptr;
   OpenClDeviceSummary summary;
   size_t local_bytes = 0;       // of local memory that a group may have
+  size_t allocation_bytes = 0;  // that one allocation may have at most
   std::string language_option;  // the newest -cl-std= that the device compiles
 
   // What compiled programs and measured times depend on.

@@ -232,10 +232,16 @@ StatusOr<std::shared_ptr<std::byte>> LaneImpl::allocate(size_t bytes) {
   cl_svm_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
   if (shared_memory() == SharedMemoryKind::kFineAtomics) flags |= CL_MEM_SVM_ATOMICS;
   const size_t whole = std::max<size_t>(64, bytes);
+  if (device_.allocation_bytes > 0 && whole > device_.allocation_bytes) {
+    return resource_exhausted(
+        fmt::format("lane {} needs {} MB in one piece, and {} allocates at most {} MB", info_.name,
+                    whole >> 20, device_.summary.device, device_.allocation_bytes >> 20));
+  }
   void* memory = clSVMAlloc(context_.get(), flags, whole, 64);
   if (!memory) {
-    return resource_exhausted(fmt::format("{} has no {} bytes of shared memory in one piece",
-                                          device_.summary.device, whole));
+    return resource_exhausted(
+        fmt::format("lane {} needs {} bytes in one piece, and {} has no such memory left to share",
+                    info_.name, whole, device_.summary.device));
   }
   std::memset(memory, 0, whole);
   return std::shared_ptr<std::byte>(

@@ -1,10 +1,15 @@
 // The program cache: hits, and everything that may be wrong with a file.
 #include "lane/opencl/program_cache.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -124,6 +129,121 @@ TEST_F(ProgramCacheTest, DamagedFilesCostAWarningAndACompilation) {
     // And the file is sound again.
     EXPECT_EQ(start().stats.hits, 1);
   }
+}
+
+// Wherever it ends: inside each line of what precedes the binary, at its ends, inside the binary.
+TEST_F(ProgramCacheTest, FilesCutShortAnywhere) {
+  ASSERT_TRUE(start().status.ok());
+  const fs::path path = only_file();
+  const std::string whole = read(path);
+  std::set<size_t> lengths = {0, 1, whole.size() - 1, whole.size() - 4096, whole.size() / 3};
+  size_t end = 0;
+  for (int line = 0; line < 5; ++line) {
+    end = whole.find('\n', end) + 1;
+    lengths.insert({end - 3, end - 1, end, end + 1});
+  }
+  for (const size_t length : lengths) {
+    SCOPED_TRACE(length);
+    ASSERT_TRUE(write_file(path.string(), whole.substr(0, length)).ok());
+    const Start after = start();
+    ASSERT_TRUE(after.status.ok()) << after.status.to_string();
+    EXPECT_EQ(after.stats.misses, 1);
+    EXPECT_EQ(after.warnings.size(), 1u);
+    EXPECT_EQ(read(path).substr(0, end), whole.substr(0, end));
+  }
+}
+
+TEST_F(ProgramCacheTest, AnyBitFlipped) {
+  ASSERT_TRUE(start().status.ok());
+  const fs::path path = only_file();
+  for (int i = 0; i < 16; ++i) {
+    std::string flipped = read(path);
+    const size_t at = i < 8 ? 37 * i : flipped.size() - 1 - 997 * (i - 8);
+    SCOPED_TRACE(at);
+    flipped[at] = static_cast<char>(flipped[at] ^ (1 << (i % 8)));
+    ASSERT_TRUE(write_file(path.string(), flipped).ok());
+    const Start after = start();
+    ASSERT_TRUE(after.status.ok()) << after.status.to_string();
+    EXPECT_EQ(after.stats.misses, 1);
+    EXPECT_EQ(after.warnings.size(), 1u);
+  }
+  EXPECT_EQ(start().stats.hits, 1);
+}
+
+// Sound as far as Tandem can see, and no program for the driver.
+TEST_F(ProgramCacheTest, ABinaryThatTheDriverRefuses) {
+  ASSERT_TRUE(start().status.ok());
+  const fs::path path = only_file();
+  const std::string whole = read(path);
+  size_t end = 0;
+  const size_t lines = 3 + 2;  // the key has three lines of its own
+  for (size_t line = 0; line + 1 < lines; ++line) end = whole.find('\n', end) + 1;
+  for (const std::string& binary : {std::string("no program at all"), std::string(5000, '\0')}) {
+    const std::string header = whole.substr(0, end);
+    const std::string file =
+        header + std::to_string(binary.size()) + " " + digest(binary) + "\n" + binary;
+    ASSERT_TRUE(write_file(path.string(), file).ok());
+    const Start after = start();
+    ASSERT_TRUE(after.status.ok()) << after.status.to_string();
+    EXPECT_EQ(after.stats.misses, 1);
+    EXPECT_THAT(after.warnings, ::testing::ElementsAre(::testing::HasSubstr("driver refuses")));
+    EXPECT_EQ(start().stats.hits, 1);
+  }
+}
+
+TEST_F(ProgramCacheTest, AFolderInPlaceOfTheFile) {
+  ASSERT_TRUE(start().status.ok());
+  const fs::path path = only_file();
+  fs::remove(path);
+  fs::create_directories(path / "occupied");
+  const Start after = start();
+  ASSERT_TRUE(after.status.ok()) << after.status.to_string();
+  EXPECT_EQ(after.stats.misses, 1);
+  EXPECT_THAT(after.warnings, ::testing::Contains(::testing::HasSubstr(path.string())));
+  EXPECT_EQ(only_file(), path);
+}
+
+// No room on the disk, for which a limit on the size of files stands in.
+TEST_F(ProgramCacheTest, AFullDiskCostsAWarning) {
+  struct Limit {
+    Limit() {
+      getrlimit(RLIMIT_FSIZE, &before);
+      rlimit limit = before;
+      limit.rlim_cur = 1000;
+      setrlimit(RLIMIT_FSIZE, &limit);
+      std::signal(SIGXFSZ, SIG_IGN);
+    }
+    ~Limit() { setrlimit(RLIMIT_FSIZE, &before); }
+    rlimit before{};
+  };
+  ASSERT_TRUE(start().status.ok());
+  fs::remove(only_file());
+  {
+    const Limit limit;
+    // Compiled before, so that the driver's own cache has it.
+    const Start without = start();
+    ASSERT_TRUE(without.status.ok()) << without.status.to_string();
+    EXPECT_EQ(without.stats.misses, 1);
+    EXPECT_THAT(without.warnings, ::testing::ElementsAre(::testing::HasSubstr("cannot write")));
+    EXPECT_TRUE(fs::is_empty(directory_));
+  }
+  EXPECT_EQ(start().stats.misses, 1);
+  EXPECT_EQ(start().stats.hits, 1);
+}
+
+TEST_F(ProgramCacheTest, ManyWritersOfOneFile) {
+  std::vector<std::thread> writers;
+  std::atomic<int> right = 0;
+  for (int i = 0; i < 4; ++i) {
+    writers.emplace_back([&] {
+      const Start done = start();
+      right += done.status.ok() && done.warnings.empty();
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(right, 4);
+  EXPECT_EQ(only_file().extension(), ".clbin");
+  EXPECT_EQ(start().stats.hits, 1);
 }
 
 TEST_F(ProgramCacheTest, AFileOfAnotherDeviceIsNotUsed) {

@@ -134,10 +134,11 @@ TANDEM_MULTIVERSION void combine(BinaryAttributes::Kind kind, const float* a, in
       return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u * v; });
     case Kind::kDiv:
       return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u / v; });
+    // A NaN on either side stays one.
     case Kind::kMax:
-      return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u < v ? v : u; });
+      return go([](float u, float v) TANDEM_LAMBDA_INLINE { return u < v || v != v ? v : u; });
     case Kind::kMin:
-      return go([](float u, float v) TANDEM_LAMBDA_INLINE { return v < u ? v : u; });
+      return go([](float u, float v) TANDEM_LAMBDA_INLINE { return v < u || v != v ? v : u; });
     case Kind::kPow:
       // Squares are what models ask for (hand-made variances), and pow() is a slow call.
       if (b_stride == 0 && *b == 2.0f) {

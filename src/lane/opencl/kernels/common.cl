@@ -25,10 +25,17 @@
 #define CHOOSE(no, yes, condition) select((no), (yes), (condition))
 #endif
 
+// What min() and max() make of a NaN is undefined, and was a number: here it stays one.
+VECTOR at_least(VECTOR x, VECTOR low) { return x < low ? low : x; }
+VECTOR bound(VECTOR x, VECTOR low, VECTOR high) {
+  x = at_least(x, low);
+  return x > high ? high : x;
+}
+
 // Within 2 ulp where the result is a normal number; zero below that. (Some compilers' own vector
 // exp goes element by element, and so do their conversions with a rounding mode.)
 VECTOR exponential(VECTOR x) {
-  const VECTOR bounded = min(max(x, (VECTOR)-87.3f), (VECTOR)88.72f);
+  const VECTOR bounded = bound(x, (VECTOR)-87.3f, (VECTOR)88.72f);
   // 1.5 * 2^23: adding it leaves the nearest whole number in the lowest bits of the sum.
   const VECTOR magic = (VECTOR)12582912.0f;
   const VECTOR shifted = fma(bounded, (VECTOR)1.44269504f, magic);
@@ -68,9 +75,9 @@ VECTOR hyperbolic_tangent(VECTOR x) { return 1.0f - 2.0f / (exponential(2.0f * x
 VECTOR activate(VECTOR x, int function, float alpha, float beta) {
   switch (function) {
     case RELU:
-      return max(x, (VECTOR)0.0f);
+      return at_least(x, (VECTOR)0.0f);
     case CLIP:
-      return min(max(x, (VECTOR)alpha), (VECTOR)beta);
+      return bound(x, (VECTOR)alpha, (VECTOR)beta);
     case LEAKY_RELU:
       return CHOOSE(x, alpha * x, x < 0.0f);
     case ELU:
@@ -78,19 +85,19 @@ VECTOR activate(VECTOR x, int function, float alpha, float beta) {
     case SIGMOID:
       return sigmoid(x);
     case HARD_SIGMOID:
-      return min(max(alpha * x + beta, (VECTOR)0.0f), (VECTOR)1.0f);
+      return bound(alpha * x + beta, (VECTOR)0.0f, (VECTOR)1.0f);
     case TANH:
       return hyperbolic_tangent(x);
     case SILU:
       return x * sigmoid(x);
     case HARD_SWISH:
-      return x * min(max(x * (1.0f / 6.0f) + 0.5f, (VECTOR)0.0f), (VECTOR)1.0f);
+      return x * bound(x * (1.0f / 6.0f) + 0.5f, (VECTOR)0.0f, (VECTOR)1.0f);
     case GELU:
       return 0.5f * x * (1.0f + error_function(x * 0.70710678f));
     case GELU_TANH:
       return 0.5f * x * (1.0f + hyperbolic_tangent(0.79788456f * fma(0.044715f * x * x, x, x)));
     case SOFTPLUS:
-      return max(x, (VECTOR)0.0f) + log1p(exponential(-fabs(x)));
+      return at_least(x, (VECTOR)0.0f) + log1p(exponential(-fabs(x)));
     case ERF:
       return error_function(x);
     case EXP:

@@ -21,9 +21,9 @@ VECTOR combine(VECTOR a, VECTOR b, int operation) {
     case 4:
       return pow(a, b);
     case 5:
-      return max(a, b);
+      return b != b ? b : (a < b ? b : a);  // a NaN on either side stays one
     default:
-      return min(a, b);
+      return b != b ? b : (b < a ? b : a);
   }
 }
 #endif

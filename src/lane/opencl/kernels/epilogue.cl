@@ -31,7 +31,7 @@ void store_tile(__local const float16* sums, int rows, int panels, int channel,
       for (int m = 0; m < rows; ++m) {
         float16 v = sums[m] + shift;
         if (p.has_residual) v += vload16(0, residual + offsets[m].y + channel);
-        vstore16(min(max(v, low), high), 0, output + offsets[m].x + channel);
+        vstore16(bound(v, low, high), 0, output + offsets[m].x + channel);
       }
     } else {
       for (int m = 0; m < rows; ++m) {

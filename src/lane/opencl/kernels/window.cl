@@ -47,7 +47,7 @@ int last_tap(int start, int dilation, int extent, int taps) {
     if (bounds) {                                                                               \
       _Pragma("unroll") for (int i = 0; i < PIXELS; ++i) {                                      \
         if (p.has_residual) sums[i] += GET(added + i * p.residual_pixel);                       \
-        PUT(min(max(sums[i], low), high), to + i * p.out_pixel);                                \
+        PUT(bound(sums[i], low, high), to + i * p.out_pixel);                                   \
       }                                                                                         \
     } else {                                                                                    \
       for (int i = 0; i < PIXELS; ++i) {                                                        \

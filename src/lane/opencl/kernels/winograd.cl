@@ -137,7 +137,7 @@ void store_patch(__local const float16* pixels, int height, int width, int chann
       __global float* to = output + y * p.out_line + x * p.out_pixel;
       if (simple) {
         if (p.has_residual) v += vload16(0, added);
-        vstore16(min(max(v, low), high), 0, to);
+        vstore16(bound(v, low, high), 0, to);
       } else {
         if (p.has_residual) v += load_some(added, count);
         store_some(activate(v, p.function, p.alpha, p.beta), to, count);
