@@ -1,8 +1,10 @@
 #include "support/write_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -45,6 +47,24 @@ TEST_F(WriteFileTest, WritesToAPipeInsteadOfReplacingIt) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   ASSERT_TRUE(written.ok()) << written.message();
   EXPECT_EQ(reader.get(), "through");
+}
+
+// No room on the disk, for which a limit on the size of files stands in: the old file stays, and
+// nothing is left of the new one.
+TEST_F(WriteFileTest, AFullDiskLeavesTheOldFile) {
+  ASSERT_TRUE(write_file(folder_ / "file", "old").ok());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit limit = before;
+  limit.rlim_cur = 1000;
+  std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const Status written = write_file(folder_ / "file", std::string(100'000, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(written.code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(written.message().find("cannot write"), std::string::npos);
+  EXPECT_EQ(read(folder_ / "file"), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 TEST_F(WriteFileTest, AFolderIsAnError) {

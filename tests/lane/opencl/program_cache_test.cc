@@ -1,11 +1,9 @@
 // The program cache: hits, and everything that may be wrong with a file.
 #include "lane/opencl/program_cache.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -201,34 +199,6 @@ TEST_F(ProgramCacheTest, AFolderInPlaceOfTheFile) {
   EXPECT_EQ(after.stats.misses, 1);
   EXPECT_THAT(after.warnings, ::testing::Contains(::testing::HasSubstr(path.string())));
   EXPECT_EQ(only_file(), path);
-}
-
-// No room on the disk, for which a limit on the size of files stands in.
-TEST_F(ProgramCacheTest, AFullDiskCostsAWarning) {
-  struct Limit {
-    Limit() {
-      getrlimit(RLIMIT_FSIZE, &before);
-      rlimit limit = before;
-      limit.rlim_cur = 1000;
-      setrlimit(RLIMIT_FSIZE, &limit);
-      std::signal(SIGXFSZ, SIG_IGN);
-    }
-    ~Limit() { setrlimit(RLIMIT_FSIZE, &before); }
-    rlimit before{};
-  };
-  ASSERT_TRUE(start().status.ok());
-  fs::remove(only_file());
-  {
-    const Limit limit;
-    // Compiled before, so that the driver's own cache has it.
-    const Start without = start();
-    ASSERT_TRUE(without.status.ok()) << without.status.to_string();
-    EXPECT_EQ(without.stats.misses, 1);
-    EXPECT_THAT(without.warnings, ::testing::ElementsAre(::testing::HasSubstr("cannot write")));
-    EXPECT_TRUE(fs::is_empty(directory_));
-  }
-  EXPECT_EQ(start().stats.misses, 1);
-  EXPECT_EQ(start().stats.hits, 1);
 }
 
 TEST_F(ProgramCacheTest, ManyWritersOfOneFile) {
