@@ -45,6 +45,9 @@ StatusOr<std::map<std::string, std::string>> input_sources(const Model& model,
       return not_found(fmt::format("--input {}: no input is called '{}'; the model has: {}", text,
                                    name, fmt::join(names, ", ")));
     }
+    if (source.empty()) {
+      return invalid_argument(fmt::format("--input '{}' names no file", text));
+    }
     if (!seen.insert(name).second) {
       return invalid_argument(fmt::format("--input is given twice for '{}'", name));
     }

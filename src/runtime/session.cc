@@ -28,6 +28,13 @@ const char* name_of(SyncMechanism mechanism) {
   return mechanism == SyncMechanism::kSvm ? "svm" : "event";
 }
 
+// Later than this, a deadline would lie beyond what clocks can count.
+SessionOptions with_bounded_deadline(SessionOptions options) {
+  constexpr std::chrono::milliseconds kYear = std::chrono::hours(24 * 365);
+  options.deadline = std::min(options.deadline, kYear);
+  return options;
+}
+
 class Stopwatch {
  public:
   double milliseconds() const { return microseconds(Clock::now() - start_) / 1000; }
@@ -51,7 +58,7 @@ class SessionImpl final : public Session {
       : graph_(model.shared_graph()),
         platform_(std::move(platform)),
         crew_(std::move(crew)),
-        options_(options) {}
+        options_(with_bounded_deadline(options)) {}
   ~SessionImpl() override;
 
   Status prepare();

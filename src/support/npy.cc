@@ -3,6 +3,7 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string_view>
@@ -98,6 +99,8 @@ StatusOr<std::string> read_header(std::ifstream& file, const std::string& path) 
 }  // namespace
 
 StatusOr<HostTensor> read_npy(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return not_found(path + " is a folder");
   std::ifstream file(path, std::ios::binary);
   if (!file) return not_found(fmt::format("{}: {}", path, std::strerror(errno)));
   TANDEM_ASSIGN_OR_RETURN(const std::string header, read_header(file, path));

@@ -136,6 +136,11 @@ class Inputs(CliTest):
     def test_missing_file(self):
         self.refuse("run", self.model, "--input", "nowhere.npy", says=["nowhere.npy", "No such file"])
 
+    def test_no_file_at_all(self):
+        self.refuse("run", self.model, "--input", "x=", says=["--input 'x='", "no file"])
+        self.refuse("run", self.model, "--input", "", says=["--input ''", "no file"])
+        self.refuse("run", self.model, "--input", self.work, says=["is a folder"])
+
     def test_not_an_array(self):
         self.file.write_text("1 2 3 4 5 6 7 8")
         self.refuse("run", self.model, "--input", self.file, says=["x.npy", "not a .npy file"])
@@ -247,6 +252,13 @@ class Deadline(CliTest):
         self.refuse(
             "run", "zoo:resnet18", "--strategy", "cpu", "--deadline-ms", 1, says=["deadline"]
         )
+
+    def test_a_deadline_beyond_all_clocks(self):
+        for milliseconds in (10**13, 2**63 // 10**6 + 1, 2**63 - 1):
+            self.succeed(
+                "run", "zoo:tiny_conv", "--strategy", "cpu", "--runs", 1,
+                "--deadline-ms", milliseconds,
+            )
 
 
 if __name__ == "__main__":
