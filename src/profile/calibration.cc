@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "profile/copy_timing.h"
 #include "profile/signature.h"
 #include "profile/slice_timer.h"
 #include "support/log.h"
@@ -177,6 +178,21 @@ class Calibration::Measurement {
     return {};
   }
 
+  // Of lanes with memory of their own, where the data lack them.
+  bool lacks_copies(int lane) const {
+    const QueueLane* queue = crew_.queue_lane(lane);
+    return queue && computes_on_own_memory(*queue) &&
+           !data_->copies.contains(crew_.info(lane).name);
+  }
+  Status measure_copies(int lane, const TensorBindings& bindings) {
+    return on_lane(static_cast<size_t>(lane), [&]() -> Status {
+      TANDEM_ASSIGN_OR_RETURN(LaneTools * tools, tools_of(lane, bindings));
+      TANDEM_ASSIGN_OR_RETURN(data_->copies[crew_.info(lane).name],
+                              time_copies(graph_, *tools->program, *tools->timer));
+      return {};
+    });
+  }
+
   int measured() const { return measured_; }
 
  private:
@@ -226,19 +242,24 @@ class Calibration::Measurement {
     return status.with_context("calibrating lane " + crew_.info(static_cast<int>(lane)).name);
   }
 
-  Status bind(int lane, const std::vector<Slice>& slices, const TensorBindings& bindings,
-              Clock::time_point until, Bound* bound) {
-    if (slices.empty()) return {};
+  StatusOr<LaneTools*> tools_of(int lane, const TensorBindings& bindings) {
     if (tools_.empty()) tools_.resize(crew_.lanes().size());
     LaneTools& tools = tools_[lane];
     if (!tools.program) {
       TANDEM_ASSIGN_OR_RETURN(tools.program, crew_.lanes()[lane]->load(graph_, bindings));
       TANDEM_ASSIGN_OR_RETURN(tools.timer, SliceTimer::create(crew_, lane));
     }
-    bound->timer = tools.timer.get();
+    return &tools;
+  }
+
+  Status bind(int lane, const std::vector<Slice>& slices, const TensorBindings& bindings,
+              Clock::time_point until, Bound* bound) {
+    if (slices.empty()) return {};
+    TANDEM_ASSIGN_OR_RETURN(LaneTools * tools, tools_of(lane, bindings));
+    bound->timer = tools->timer.get();
     for (const Slice& slice : slices) {
       if (Clock::now() >= until) break;
-      TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Task> task, tools.program->bind(slice, 0));
+      TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Task> task, tools->program->bind(slice, 0));
       bound->slices.push_back(slice);
       bound->tasks.push_back(std::move(task));
     }
@@ -299,6 +320,13 @@ StatusOr<std::unique_ptr<Calibration>> Calibration::create(const Graph& graph, L
       calibration->missing_ += static_cast<int>(slices.size());
     }
   }
+  for (int lane = 0; lane < lanes; ++lane) {
+    if (!measurement.lacks_copies(lane)) continue;
+    if (!bindings) {
+      TANDEM_ASSIGN_OR_RETURN(bindings, sources.memory());
+    }
+    TANDEM_RETURN_IF_ERROR(measurement.measure_copies(lane, *bindings));
+  }
   calibration->measured_ = measurement.measured();
 
   calibration->crossings_.assign(lanes, std::vector<double>(lanes, 0));
@@ -326,6 +354,9 @@ void Calibration::build(const std::vector<std::string>& signatures,
   for (size_t lane = 0; lane < lane_names.size(); ++lane) {
     if (const auto entry = data.enqueueing.find(lane_names[lane]); entry != data.enqueueing.end()) {
       enqueueing_[lane] = entry->second;
+    }
+    if (const auto entry = data.copies.find(lane_names[lane]); entry != data.copies.end()) {
+      copies_[lane] = entry->second;
     }
     const auto times_of = [&](size_t op) -> const std::map<SliceSize, double>* {
       const auto lanes = data.slices.find(signatures[op]);
@@ -369,6 +400,12 @@ void Calibration::build(const std::vector<std::string>& signatures,
       }
     }
   }
+}
+
+double Calibration::copy_us(int lane, const CopySize& size) const {
+  const CopyTimes& copy = copies_[lane];
+  return copy.base + copy.per_piece * static_cast<double>(size.pieces) +
+         copy.per_byte * static_cast<double>(size.bytes);
 }
 
 double Calibration::slice_us(int lane, const Slice& slice) const {

@@ -42,6 +42,7 @@ class Calibration : public CostModel {
   double slice_us(int lane, const Slice& slice) const override;
   double crossing_us(int from, int to) const override { return crossings_[from][to]; }
   double enqueue_us(int lane) const override { return enqueueing_[lane]; }
+  double copy_us(int lane, const CopySize& size) const override;
 
   // Slices measured by create(), and those that it wanted but had no time for.
   int measured() const { return measured_; }
@@ -57,7 +58,7 @@ class Calibration : public CostModel {
   };
 
   Calibration(const Graph& graph, int lanes)
-      : graph_(graph), costs_(lanes), overhead_us_(lanes), enqueueing_(lanes) {}
+      : graph_(graph), costs_(lanes), overhead_us_(lanes), enqueueing_(lanes), copies_(lanes) {}
   void build(const std::vector<std::string>& signatures, const std::vector<std::string>& lane_names,
              const CalibrationData& data);
 
@@ -66,6 +67,7 @@ class Calibration : public CostModel {
   std::vector<double> overhead_us_;                // by lane: of a slice of next to nothing
   std::vector<std::vector<double>> crossings_;
   std::vector<double> enqueueing_;  // by lane
+  std::vector<CopyTimes> copies_;   // by lane
   int measured_ = 0;
   int missing_ = 0;
 };

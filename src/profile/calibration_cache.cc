@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 2;
+constexpr int kVersion = 3;
 
 // FNV-1a: the same on every machine, unlike std::hash.
 uint64_t hash_of(const std::string& text) {
@@ -50,6 +50,14 @@ double parse_time(const json& value) {
   return us;
 }
 
+CopyTimes parse_copy(const json& value) {
+  CopyTimes copy{value.at("base"), value.at("per_piece"), value.at("per_byte")};
+  for (const double us : {copy.base, copy.per_piece, copy.per_byte}) {
+    if (!std::isfinite(us) || us < 0) throw std::invalid_argument("it is damaged: bad copy time");
+  }
+  return copy;
+}
+
 json to_json(const CalibrationData& data, const std::string& fingerprint) {
   json slices = json::object();
   for (const auto& [signature, lanes] : data.slices) {
@@ -57,11 +65,13 @@ json to_json(const CalibrationData& data, const std::string& fingerprint) {
       for (const auto& [size, us] : sizes) slices[signature][lane][to_text(size)] = us;
     }
   }
-  return {{"version", kVersion},
-          {"fingerprint", fingerprint},
-          {"crossings", data.crossings},
-          {"enqueueing", data.enqueueing},
-          {"slices", slices}};
+  json copies = json::object();
+  for (const auto& [lane, copy] : data.copies) {
+    copies[lane] = {
+        {"base", copy.base}, {"per_piece", copy.per_piece}, {"per_byte", copy.per_byte}};
+  }
+  return {{"version", kVersion},         {"fingerprint", fingerprint},    {"copies", copies},
+          {"crossings", data.crossings}, {"enqueueing", data.enqueueing}, {"slices", slices}};
 }
 
 // Throws where the text is not what to_json() makes.
@@ -76,6 +86,9 @@ CalibrationData parse(const std::string& text, const std::string& fingerprint) {
   }
   for (const auto& [name, us] : document.at("enqueueing").items()) {
     data.enqueueing[name] = parse_time(us);
+  }
+  for (const auto& [lane, copy] : document.at("copies").items()) {
+    data.copies[lane] = parse_copy(copy);
   }
   for (const auto& [signature, lanes] : document.at("slices").items()) {
     for (const auto& [lane, sizes] : lanes.items()) {
@@ -129,6 +142,7 @@ void CalibrationCache::save(const CalibrationData& data) const {
   }
   for (const auto& [name, us] : data.crossings) all.crossings[name] = us;
   for (const auto& [name, us] : data.enqueueing) all.enqueueing[name] = us;
+  for (const auto& [name, us] : data.copies) all.copies[name] = us;
   std::error_code error;
   std::filesystem::create_directories(dir_, error);
   const Status written = write_file(path_, to_json(all, fingerprint_).dump(1));

@@ -14,6 +14,16 @@ struct SliceSize {
   auto operator<=>(const SliceSize&) const = default;
 };
 
+// Microseconds of a copy to or from a lane's own memory: base + per_piece * pieces + per_byte *
+// bytes.
+struct CopyTimes {
+  double base = 0;
+  double per_piece = 0;
+  double per_byte = 0;
+
+  bool operator==(const CopyTimes&) const = default;
+};
+
 // Microseconds.
 struct CalibrationData {
   // Operator signature -> lane name -> slice -> time.
@@ -22,6 +32,8 @@ struct CalibrationData {
   std::map<std::string, double> crossings;
   // Lane name -> time of the host per slice. Of lanes with a queue.
   std::map<std::string, double> enqueueing;
+  // Lane name -> copies. Of lanes that compute on memory of their own.
+  std::map<std::string, CopyTimes> copies;
 
   bool operator==(const CalibrationData&) const = default;
 };

@@ -120,6 +120,8 @@ Problem SessionImpl::problem() const {
   const auto lanes = static_cast<int>(crew_->lanes().size());
   for (int lane = 0; lane < lanes; ++lane) {
     problem.lanes.push_back({crew_->info(lane).name, crew_->info(lane).asynchronous});
+    const QueueLane* queue = crew_->queue_lane(lane);
+    problem.lanes.back().own_memory = queue && computes_on_own_memory(*queue);
     for (int feeder = 0; crew_->queue_lane(lane) && feeder < lanes; ++feeder) {
       const bool same_thread = &crew_->thread(lane) == &crew_->thread(feeder);
       if (same_thread && !crew_->queue_lane(feeder)) problem.lanes.back().fed_by = feeder;

@@ -1,10 +1,17 @@
 // What schedulers know of time: the cost of a slice on a lane, and of crossing from one to another.
 #pragma once
 
-#include "graph/partition.h"
+#include "schedule/placement.h"
 #include "tandem/status.h"
 
 namespace tandem {
+
+// What a copy of a region of a tensor costs time for.
+struct CopySize {
+  int64_t pieces = 0;  // that lie apart from each other: pixels of a slice of channels, say
+  int64_t bytes = 0;
+};
+CopySize copy_size(const Graph& graph, const TensorRegion& what);
 
 class CostModel {
  public:
@@ -13,6 +20,9 @@ class CostModel {
   virtual double slice_us(int lane, const Slice& slice) const = 0;
   // Predicted microseconds that a wait of `to` on `from` adds: send + latency + receive.
   virtual double crossing_us(int from, int to) const = 0;
+  // Predicted microseconds of copying that much between the host's memory and that of a lane that
+  // computes on its own, either way.
+  virtual double copy_us(int /*lane*/, const CopySize& /*size*/) const { return 0; }
   // Predicted microseconds of whoever enqueues slices of that lane, per slice with its signal.
   virtual double enqueue_us(int /*lane*/) const { return 0; }
 };

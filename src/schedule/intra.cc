@@ -23,7 +23,8 @@ struct Choice {
 
 // When slices would run if operators were committed one after another: a simulation that follows
 // the rules of the executor (a slice starts when its lane is free and what it reads is there; a
-// crossing is paid for by the lane that waits, unless an earlier one implies it).
+// crossing is paid for by the lane that waits, unless an earlier one implies it, and so are copies
+// between memories, each time that something reads what was copied).
 class Simulation {
  public:
   // Lanes are free from `free_from` on.
@@ -33,7 +34,9 @@ class Simulation {
         dependencies_(*problem.graph),
         finish_(problem.lanes.size()),
         known_(problem.lanes.size(), std::vector<int>(problem.lanes.size(), 0)),
-        known_after_(problem.lanes.size()) {}
+        known_after_(problem.lanes.size()),
+        any_own_memory_(std::any_of(problem.lanes.begin(), problem.lanes.end(),
+                                    [](const LaneTraits& lane) { return lane.own_memory; })) {}
 
   const Placement& placement() const { return dependencies_.placement(); }
 
@@ -50,7 +53,16 @@ class Simulation {
       start = std::max(start, finish_[from][waits[from] - 1]);
       crossings += problem_.cost->crossing_us(static_cast<int>(from), share.lane);
     }
-    return start + crossings;
+    return start + crossings + copies_us(share);
+  }
+
+  // Of what a share makes on memory of its own lane, to the host's.
+  double leave_us(const Share& share) const {
+    if (!problem_.lanes[share.lane].own_memory) return 0;
+    const OperatorId op = share.slice.op;
+    const TensorRegion made{problem_.graph->op(op).output,
+                            output_region(*problem_.graph, share.slice)};
+    return problem_.cost->copy_us(share.lane, copy_size(*problem_.graph, made));
   }
 
   void commit(const std::vector<Share>& shares) {
@@ -90,6 +102,23 @@ class Simulation {
     return finish_[lane].empty() ? free_from_[lane] : finish_[lane].back();
   }
 
+  // Of what the share reads that is not in its lane's memory, from and to the host's.
+  double copies_us(const Share& share) const {
+    if (!any_own_memory_) return 0;
+    double us = 0;
+    for (const Need& need : dependencies_.needs_of(share.slice)) {
+      if (problem_.graph->tensor(need.tensor).kind == TensorKind::kConstant) continue;
+      if (need.maker.lane == share.lane) continue;
+      const CopySize size = copy_size(*problem_.graph, {need.tensor, need.region});
+      for (const int lane : {need.maker.lane, share.lane}) {
+        if (lane != kNone && problem_.lanes[lane].own_memory) {
+          us += problem_.cost->copy_us(lane, size);
+        }
+      }
+    }
+    return us;
+  }
+
   // Per lane, how many of its slices the slice has to wait for; 0: none, or known anyway.
   std::vector<int> waits_of(const Share& share) const {
     std::vector<int> count(finish_.size(), 0);
@@ -107,6 +136,7 @@ class Simulation {
   std::vector<std::vector<double>> finish_;                 // by lane and index
   std::vector<std::vector<int>> known_;                     // by lane: what it knows now
   std::vector<std::vector<std::vector<int>>> known_after_;  // by lane and index
+  const bool any_own_memory_;
 };
 
 class IntraSearch {
@@ -166,8 +196,12 @@ class IntraSearch {
           end, simulation_.start_us(share) + problem_.cost->slice_us(share.lane, share.slice));
     }
     const OperatorId op = shares.front().slice.op;
+    // What parts of an operator made is read everywhere.
     const bool joined = shares.size() > 1 && !graph_.output_of(op).consumers.empty();
-    return end + (joined ? join_us_ : 0);
+    if (!joined) return end;
+    double leave_us = 0;
+    for (const Share& share : shares) leave_us = std::max(leave_us, simulation_.leave_us(share));
+    return end + join_us_ + leave_us;
   }
 
   // One share per lane in the order of lanes, so that neighbouring operators cut along one axis

@@ -17,6 +17,8 @@ struct LaneTraits {
   // The lane whose thread enqueues this lane's slices, all of them before its own first slice;
   // kNone if a thread of its own does.
   int fed_by = kNone;
+  // The lane computes on memory of its own: what crosses to or from it is copied.
+  bool own_memory = false;
 };
 
 struct Problem {

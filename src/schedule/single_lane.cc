@@ -28,6 +28,13 @@ double single_lane_us(const Problem& problem, int lane) {
   const Schedule schedule = single_lane_schedule(problem, lane);
   double total = 0;
   for (const ScheduledSlice& scheduled : schedule.lanes[lane]) total += scheduled.predicted_us;
+  if (problem.lanes[lane].own_memory) {
+    const Graph& graph = *problem.graph;
+    for (const TensorId input : graph.inputs()) {
+      const TensorRegion all{input, whole_region(graph.tensor(input).dims)};
+      total += problem.cost->copy_us(lane, copy_size(graph, all));
+    }
+  }
   return total;
 }
 

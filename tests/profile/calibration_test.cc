@@ -163,10 +163,11 @@ TEST_F(CalibrationTest, WithoutTimeEverythingIsEstimated) {
 
 TEST_F(CalibrationTest, ACorruptCacheIsReplaced) {
   ASSERT_TRUE(calibrate());
-  for (const char* text : {"", "{", "[]", R"({"version": 2})",
-                           R"({"version":2,"fingerprint":"machine A","crossings":{},"enqueueing":{},
+  for (const char* text :
+       {"", "{", "[]", R"({"version": 3})",
+        R"({"version":3,"fingerprint":"machine A","crossings":{},"enqueueing":{},"copies":{},
             "slices":{"s":{"slow":{"whole":-1}}}})",
-                           R"({"version":2,"fingerprint":"machine A","crossings":{},"enqueueing":{},
+        R"({"version":3,"fingerprint":"machine A","crossings":{},"enqueueing":{},"copies":{},
             "slices":{"s":{"slow":{"1:x":1}}}})"}) {
     std::ofstream(cache_file()) << text;
     EXPECT_EQ(CalibrationCache(dir_, fingerprint_).load(), CalibrationData()) << text;
@@ -197,6 +198,7 @@ TEST(CalibrationCache, AddsToWhatOthersSaved) {
   two.slices["a"]["cpu"][{1, 16}] = 3;
   two.slices["b"]["gpu"][{}] = 4;
   two.enqueueing["gpu"] = 5;
+  two.copies["gpu"] = {6, 7, 8};
   cache.save(one);
   cache.save(two);
   const CalibrationData all = cache.load();
@@ -205,6 +207,7 @@ TEST(CalibrationCache, AddsToWhatOthersSaved) {
   EXPECT_EQ(all.slices.at("b").at("gpu").at({}), 4);
   EXPECT_EQ(all.crossings.at("svm cpu>gpu"), 2);
   EXPECT_EQ(all.enqueueing.at("gpu"), 5);
+  EXPECT_EQ(all.copies.at("gpu"), (CopyTimes{6, 7, 8}));
   std::filesystem::remove_all(dir);
 }
 
@@ -235,7 +238,8 @@ TEST(Signature, TellsApartWhatTakesDifferentTimes) {
 
 // A queue is timed by its signals, or where it has none, by waiting for it.
 TEST(CalibrationOnQueues, BothWays) {
-  for (const SharedMemoryKind memory : {SharedMemoryKind::kFineAtomics, SharedMemoryKind::kFine}) {
+  for (const SharedMemoryKind memory :
+       {SharedMemoryKind::kFineAtomics, SharedMemoryKind::kFine, SharedMemoryKind::kCoarse}) {
     Graph graph;
     const TensorId x = graph.add_input("x", DataType::kFloat32, {4, 64});
     graph.mark_output(graph.add("a", UnaryAttributes{}, {x}).value());
@@ -258,6 +262,7 @@ TEST(CalibrationOnQueues, BothWays) {
     ASSERT_TRUE(cost.ok()) << cost.status().message();
     EXPECT_GT((*cost)->slice_us(0, {.op = 0}), 20000);
     EXPECT_GT((*cost)->enqueue_us(0), 0);
+    EXPECT_EQ((*cost)->copy_us(0, {1, 1024}) > 0, memory == SharedMemoryKind::kCoarse);
   }
 }
 

@@ -119,6 +119,46 @@ TEST(Intra, SmallOperatorsStayTogetherOnOneLane) {
   EXPECT_TRUE(schedule.lanes[0].empty() != schedule.lanes[1].empty());
 }
 
+// Copies by the byte, to and from the second lane.
+class CopyingModel : public SpeedModel {
+ public:
+  CopyingModel(const Graph& graph, double us_per_byte)
+      : SpeedModel(graph, {1000, 1000}, 1, 1), us_per_byte_(us_per_byte) {}
+  double copy_us(int lane, const CopySize& size) const override {
+    EXPECT_EQ(lane, 1);
+    return us_per_byte_ * static_cast<double>(size.bytes);
+  }
+
+ private:
+  double us_per_byte_;
+};
+
+TEST(Intra, SplitsAcrossMemoriesOnlyWhereCopiesAreWorthIt) {
+  const Graph graph = linear_chain(6, 64);
+  const std::vector<LaneTraits> lanes{{"cpu", false}, {"gpu", true, kNone, true}};
+  // An operator takes 64 * 64 * 128 / 1000 = 524 us whole, and its output has 16 KiB.
+  const CopyingModel cheap(graph, 1e-3);
+  const Schedule split = schedule_with("intra", graph, &cheap, lanes);
+  EXPECT_EQ(split.lanes[0].size(), 6u);
+  EXPECT_EQ(split.lanes[1].size(), 6u);
+  const CopyingModel dear(graph, 0.1);
+  const Schedule alone = schedule_with("intra", graph, &dear, lanes);
+  EXPECT_EQ(alone.lanes[0].size(), 6u);
+  EXPECT_TRUE(alone.lanes[1].empty());
+}
+
+TEST(CopySize, CountsPiecesThatLieApart) {
+  Graph graph;
+  const TensorId x = graph.add_input("x", DataType::kFloat32, {2, 3, 4, 32});
+  const auto size = [&](const Region& region) { return copy_size(graph, {x, region}); };
+  EXPECT_EQ(size({{0, 2}, {0, 3}, {0, 4}, {0, 32}}).pieces, 1);
+  EXPECT_EQ(size({{0, 2}, {0, 3}, {0, 4}, {0, 32}}).bytes, 2 * 3 * 4 * 32 * 4);
+  EXPECT_EQ(size({{0, 1}, {1, 2}, {0, 4}, {0, 32}}).pieces, 1);   // a row of pixels
+  EXPECT_EQ(size({{0, 2}, {1, 3}, {0, 4}, {0, 32}}).pieces, 2);   // rows of two pictures
+  EXPECT_EQ(size({{0, 2}, {0, 3}, {0, 4}, {0, 16}}).pieces, 24);  // channels of every pixel
+  EXPECT_EQ(size({{0, 2}, {0, 3}, {0, 4}, {0, 16}}).bytes, 24 * 16 * 4);
+}
+
 TEST(Intra, IsNeverPredictedSlowerThanTheBestLane) {
   for (uint64_t seed = 0; seed < 30; ++seed) {
     testing::Random random(seed);
