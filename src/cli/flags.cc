@@ -25,7 +25,7 @@ void PlatformFlags::add_to(CLI::App& app) {
       ->check(at_least(1))
       ->group(group);
   app.add_option("--opencl-device", opencl_device_,
-                 "The OpenCL device whose name or platform contains this")
+                 "The OpenCL device whose name, platform or version contains this, such as pocl")
       ->group(group);
   app.add_flag("--opencl-own-memory", opencl_own_memory_,
                "Copy data to the OpenCL device and back even if it could share the host's memory")

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -201,8 +202,14 @@ Device describe(cl_platform_id platform, cl_device_id id) {
 }
 
 bool matches(const Device& device, const std::string& name) {
-  return device.summary.platform.find(name) != std::string::npos ||
-         device.summary.device.find(name) != std::string::npos;
+  const auto same = [](unsigned char a, unsigned char b) {
+    return std::tolower(a) == std::tolower(b);
+  };
+  const OpenClDeviceSummary& summary = device.summary;
+  const std::vector<std::string> texts{summary.platform, summary.device, summary.version};
+  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+    return std::search(text.begin(), text.end(), name.begin(), name.end(), same) != text.end();
+  });
 }
 
 // Drivers that were started before may have their threads on other cores.
@@ -255,7 +262,7 @@ StatusOr<Device> open_device(const std::string& name, const std::vector<int>& co
     std::vector<std::string> names;
     for (const Device& device : devices) names.push_back(device.summary.device);
     return not_found(
-        fmt::format("no OpenCL device or platform has \"{}\" in its name; there are: "
+        fmt::format("no OpenCL device has \"{}\" in its name, platform or version; there are: "
                     "{}",
                     name, fmt::join(names, ", ")));
   }

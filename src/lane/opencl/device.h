@@ -24,10 +24,11 @@ struct Device {
   std::string fingerprint() const;
 };
 
-// The device whose platform or device name contains `name`, GPUs before CPUs. If it is the host
-// CPU, its driver gets one worker thread per core of `cores`, on those cores alone. A driver starts
-// its threads at the first OpenCL call of a process: if that was an earlier one, under other
-// conditions, the threads are moved, and kFailedPrecondition if their number is another.
+// The device whose name, platform or version contains `name` (in any case), GPUs before CPUs. If it
+// is the host CPU, its driver gets one worker thread per core of `cores`, on those cores alone. A
+// driver starts its threads at the first OpenCL call of a process: if that was an earlier one,
+// under other conditions, the threads are moved, and kFailedPrecondition if their number is
+// another.
 StatusOr<Device> open_device(const std::string& name, const std::vector<int>& cores);
 
 std::vector<Device> all_devices();

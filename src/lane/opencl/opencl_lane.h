@@ -17,7 +17,7 @@ enum class OpenClMemory : uint8_t {
 
 struct OpenClLaneOptions {
   std::string name = "gpu";
-  std::string device;             // substring of platform or device name; empty: the best one
+  std::string device;             // substring of name, platform or version; empty: the best
   std::vector<int> cores;         // for a device that is the host CPU: the cores of its workers
   bool winograd = true;           // 3x3 convolutions after Winograd where the rule picks them
   std::string program_cache_dir;  // "none": no cache
