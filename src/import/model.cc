@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "graph/passes/layout.h"
@@ -25,7 +26,9 @@ constexpr std::string_view kZooPrefix = "zoo:";
 constexpr int64_t kMaxBytes = std::numeric_limits<int>::max();
 
 Status too_large(const std::string& label) {
-  return unsupported(label + ": is larger than the 2 GB that protobuf can read");
+  return unsupported(label +
+                     ": is larger than the 2 GB that protobuf can read; store its weights beside it "
+                     "(onnx.save_model(model, path, save_as_external_data=True))");
 }
 
 Status unreadable(const std::string& label) {
@@ -47,8 +50,9 @@ StatusOr<onnx::ModelProto> read_file(const std::string& path) {
 }
 
 StatusOr<Model> build(onnx::ModelProto proto, const std::string& label,
-                      const LoadOptions& options) {
-  TANDEM_ASSIGN_OR_RETURN(Graph graph, import_onnx(std::move(proto), label, options));
+                      std::optional<std::string> folder, const LoadOptions& options) {
+  TANDEM_ASSIGN_OR_RETURN(Graph graph,
+                          import_onnx(std::move(proto), label, std::move(folder), options));
   if (options.optimize) {
     TANDEM_ASSIGN_OR_RETURN(graph, optimize(graph));
   }
@@ -85,10 +89,11 @@ StatusOr<Model> Model::load(const std::string& path, const LoadOptions& options)
     if (path.starts_with(kZooPrefix)) {
       TANDEM_ASSIGN_OR_RETURN(onnx::ModelProto proto,
                               zoo::build(std::string_view(path).substr(kZooPrefix.size())));
-      return build(std::move(proto), path, options);
+      return build(std::move(proto), path, std::nullopt, options);
     }
     TANDEM_ASSIGN_OR_RETURN(onnx::ModelProto proto, read_file(path));
-    return build(std::move(proto), path, options);
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    return build(std::move(proto), path, folder, options);
   });
 }
 
@@ -102,7 +107,7 @@ StatusOr<Model> Model::parse(std::string_view bytes, const std::string& label,
     if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
       return unreadable(label);
     }
-    return build(std::move(proto), label, options);
+    return build(std::move(proto), label, std::nullopt, options);
   });
 }
 

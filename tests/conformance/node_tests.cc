@@ -34,7 +34,8 @@ StatusOr<HostTensor> read_tensor(const fs::path& path, const onnx::ValueInfoProt
   if (!value.type().has_tensor_type()) return unsupported("a value that is no tensor");
   onnx::TensorProto proto;
   if (!proto.ParseFromString(read_file(path))) return corrupt(path.string() + " is no tensor");
-  StatusOr<HostTensor> tensor = to_host_tensor(proto);
+  ExternalData files(std::nullopt);
+  StatusOr<HostTensor> tensor = to_host_tensor(proto, files);
   if (tensor.status().code() == StatusCode::kUnsupported) {
     return unsupported("a value of type " + type_name(proto.data_type()));
   }

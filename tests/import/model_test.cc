@@ -273,21 +273,7 @@ TEST(Unsupported, WeightsOfOtherTypesAreErrorsOfTheirReaders) {
                {"2 nodes", "MatMulInteger_a", "Add_b", "'w'", "uint8"});
 }
 
-TEST(Unsupported, Opsets) {
-  for (const int64_t opset : {6, 22}) {
-    ModelBuilder model(opset);
-    model.input("x", {2});
-    model.node("Relu", {"x"}, {"y"});
-    model.output("y");
-    expect_error(model.load(), StatusCode::kUnsupported, {"opset " + std::to_string(opset)});
-  }
-}
-
-TEST(Unsupported, ExternalDataAndOtherStorage) {
-  ModelBuilder external = relu({2});
-  external.floats("w", {2}, {1, 2});
-  external.graph().mutable_initializer(0)->set_data_location(onnx::TensorProto::EXTERNAL);
-  expect_error(external.load(), StatusCode::kUnsupported, {"'w'", "external"});
+TEST(Unsupported, OtherStorage) {
   ModelBuilder sparse = relu({2});
   sparse.graph().add_sparse_initializer()->mutable_values()->set_name("s");
   expect_error(sparse.load(), StatusCode::kUnsupported, {"sparse", "'s'"});

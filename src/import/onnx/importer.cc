@@ -1,13 +1,19 @@
 #include "import/onnx/importer.h"
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "import/onnx/assembler.h"
+#include "import/onnx/external_data.h"
+#include "import/onnx/functions.h"
 #include "import/onnx/inputs.h"
 #include "import/onnx/lowerings.h"
 #include "import/onnx/node_order.h"
@@ -17,16 +23,32 @@ namespace tandem {
 namespace {
 
 constexpr int64_t kFirstOpset = 7;
-constexpr int64_t kLastOpset = 21;
 
-bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+// Operators may mean something else by then.
+Status newer_opset(const onnx::GraphProto& graph, int64_t opset) {
+  std::set<std::string> operators;
+  for (const onnx::NodeProto& node : graph.node()) {
+    const Lowering* lowering = is_standard(node.domain()) ? find_lowering(node.op_type()) : nullptr;
+    if (!lowering) continue;
+    operators.insert(node.op_type() + " (version " + std::to_string(lowering->version) + ")");
+  }
+  std::string known;
+  for (const std::string& text : operators) known += (known.empty() ? "" : ", ") + text;
+  return unsupported("it uses opset " + std::to_string(opset) + "; Tandem reads " +
+                     std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset) +
+                     ", and knows no newer definition of its operators than " + known +
+                     ": export it for opset " + std::to_string(kLastOpset) +
+                     ", or convert it by onnx.version_converter");
+}
 
 StatusOr<int64_t> read_opset(const onnx::ModelProto& model) {
   for (const onnx::OperatorSetIdProto& entry : model.opset_import()) {
     if (!is_standard(entry.domain())) continue;
-    if (entry.version() >= kFirstOpset && entry.version() <= kLastOpset) return entry.version();
+    if (entry.version() > kLastOpset) return newer_opset(model.graph(), entry.version());
+    if (entry.version() >= kFirstOpset) return entry.version();
     return unsupported("it uses opset " + std::to_string(entry.version()) + "; Tandem reads " +
-                       std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset));
+                       std::to_string(kFirstOpset) + " to " + std::to_string(kLastOpset) +
+                       ": convert it by onnx.version_converter");
   }
   if (model.opset_import_size() == 0) {
     return corrupt("it does not say which opset it uses: not an ONNX model?");
@@ -34,20 +56,60 @@ StatusOr<int64_t> read_opset(const onnx::ModelProto& model) {
   return unsupported("it uses operators of the domain " + model.opset_import(0).domain() + " only");
 }
 
-// Every name of a value, so that names made up on the way differ from all of them.
-std::unordered_set<std::string> value_names(const onnx::GraphProto& graph) {
-  std::unordered_set<std::string> names;
-  for (const auto& input : graph.input()) names.insert(input.name());
-  for (const auto& initializer : graph.initializer()) names.insert(initializer.name());
-  for (const auto& node : graph.node()) names.insert(node.output().begin(), node.output().end());
-  return names;
+// What to do about operators that are missing on purpose.
+std::string advice_on(std::string_view op_type) {
+  const auto is_one_of = [&](std::initializer_list<std::string_view> list) {
+    return std::find(list.begin(), list.end(), op_type) != list.end();
+  };
+  if (is_one_of({"NonMaxSuppression", "NonZero", "TopK", "Unique", "Compress"})) {
+    return ": export the network without its post-processing, and do that outside";
+  }
+  if (is_one_of({"If", "Loop", "Scan"})) {
+    return ": export the model without control flow, for example for fixed shapes";
+  }
+  if (is_one_of({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv",
+                 "QLinearMatMul", "ConvInteger", "MatMulInteger"})) {
+    return ": export the model before it is quantized";
+  }
+  return ": replace it in the model, or leave it to code around the model";
+}
+
+bool has_weights(std::string_view op_type) {
+  constexpr std::string_view kWithWeights[] = {"Conv",
+                                               "ConvTranspose",
+                                               "Gemm",
+                                               "MatMul",
+                                               "BatchNormalization",
+                                               "GroupNormalization",
+                                               "InstanceNormalization",
+                                               "LayerNormalization"};
+  return std::find(std::begin(kWithWeights), std::end(kWithWeights), op_type) !=
+         std::end(kWithWeights);
+}
+
+// Infinite constants have their uses, as masks and bounds; infinite weights have none.
+Status expect_finite(const std::optional<Value>& weights) {
+  if (!weights || !weights->constant || weights->type != DataType::kFloat32) return {};
+  const float* begin = weights->constant->data<float>();
+  const float* end = begin + weights->constant->size();
+  const auto is_finite = [](float value) { return std::isfinite(value); };
+  const float* first = std::find_if_not(begin, end, is_finite);
+  if (first == end) return {};
+  const auto count = (end - first) - std::count_if(first, end, is_finite);
+  return corrupt("its weights '" + weights->name + "' hold " +
+                 (std::isnan(*first) ? "NaN" : "infinity") + " (element " +
+                 std::to_string(first - begin) + "; " + std::to_string(count) + " of " +
+                 std::to_string(end - begin) +
+                 " are not finite): the file is damaged, or training went wrong");
 }
 
 class Importer {
  public:
-  Importer(onnx::ModelProto model, const std::string& label, const LoadOptions& options)
+  Importer(onnx::ModelProto model, const std::string& label, std::optional<std::string> folder,
+           const LoadOptions& options)
       : model_(std::move(model)),
         file_(*model_.mutable_graph()),
+        files_(std::move(folder)),
         options_(options),
         assembler_(file_.name().empty() ? label : file_.name(), value_names(file_)) {}
 
@@ -89,7 +151,7 @@ class Importer {
         unreadable_.emplace(proto.name(), "'" + proto.name() + "': " + type.message());
         continue;
       }
-      TANDEM_ASSIGN_OR_RETURN(HostTensor tensor, to_host_tensor(proto));
+      TANDEM_ASSIGN_OR_RETURN(HostTensor tensor, to_host_tensor(proto, files_));
       // Weights are not held twice.
       std::unique_ptr<std::string>(proto.release_raw_data()).reset();
       TANDEM_RETURN_IF_ERROR(
@@ -144,28 +206,40 @@ class Importer {
     }
     read_.erase("");
     for (const onnx::NodeProto* proto : order) {
-      const Status status = lower(*proto);
-      if (status.code() == StatusCode::kUnsupported) {
-        unsupported_.push_back(describe(*proto) + ": " + status.message());
-      } else if (!status.ok()) {
-        return status.with_context("node '" + node_name(*proto) + "' (" + proto->op_type() + ")");
-      }
+      Status status = lower(*proto);
+      if (!status.ok()) problems_.emplace_back(proto, std::move(status));
     }
-    if (unsupported_.empty()) return {};
-    std::string text = std::to_string(unsupported_.size()) +
-                       (unsupported_.size() == 1 ? " node is" : " nodes are") + " not supported:";
-    for (const std::string& line : unsupported_) text += "\n  " + line;
-    return unsupported(text);
+    return problems();
   }
 
-  // kUnsupported for nodes to be listed. Behind one of these values are missing: the nodes there
-  // are only looked up.
+  // One error for everything that is wrong.
+  Status problems() const {
+    if (problems_.empty()) return {};
+    const auto wrong = std::find_if(problems_.begin(), problems_.end(), [](const auto& problem) {
+      return problem.second.code() != StatusCode::kUnsupported;
+    });
+    const bool supported = wrong != problems_.end();
+    if (supported && problems_.size() == 1) {
+      const auto& [proto, status] = problems_[0];
+      return status.with_context("node '" + node_name(*proto) + "' (" + proto->op_type() + ")");
+    }
+    std::string text = std::to_string(problems_.size()) +
+                       (problems_.size() == 1 ? " node is" : " nodes are") +
+                       (supported ? " wrong or not supported:" : " not supported:");
+    for (const auto& [proto, status] : problems_) {
+      text += "\n  " + describe(*proto) + ": " + status.message();
+    }
+    return {supported ? wrong->second.code() : StatusCode::kUnsupported, text};
+  }
+
+  // Behind a node that fails values are missing: the nodes there are only looked up.
   Status lower(const onnx::NodeProto& proto) {
     if (!is_standard(proto.domain())) {
-      return unsupported("Tandem knows no operators of the domain " + proto.domain());
+      return unsupported("Tandem knows no operators of the domain " + proto.domain() +
+                         ": export the model with ONNX's own");
     }
     const Lowering* lowering = find_lowering(proto.op_type());
-    if (!lowering) return unsupported("Tandem has no such operator");
+    if (!lowering) return unsupported("Tandem has no such operator" + advice_on(proto.op_type()));
     std::vector<std::optional<Value>> inputs;
     for (const std::string& input : proto.input()) {
       const auto value = values_.find(input);
@@ -179,9 +253,12 @@ class Importer {
         return corrupt("its input number " + std::to_string(i + 1) + " is missing");
       }
     }
+    if (has_weights(proto.op_type())) {
+      for (const std::optional<Value>& input : inputs) TANDEM_RETURN_IF_ERROR(expect_finite(input));
+    }
     std::vector<bool> wanted;
     for (const std::string& output : proto.output()) wanted.push_back(read_.contains(output));
-    Node node(proto, opset_, std::move(inputs), std::move(wanted), &assembler_);
+    Node node(proto, opset_, std::move(inputs), std::move(wanted), &assembler_, &files_);
     const Status status = lowering->lower(node);
     TANDEM_RETURN_IF_ERROR(node.status());
     TANDEM_RETURN_IF_ERROR(status);
@@ -223,20 +300,22 @@ class Importer {
 
   onnx::ModelProto model_;
   onnx::GraphProto& file_;  // of model_
+  ExternalData files_;
   const LoadOptions& options_;
   int64_t opset_ = 0;
   Assembler assembler_;
   std::unordered_map<std::string, Value> values_;
   std::unordered_map<std::string, std::string> unreadable_;  // initializers, and what is wrong
   std::unordered_set<std::string> read_;  // names that a node reads, or that are outputs
-  std::vector<std::string> unsupported_;
+  std::vector<std::pair<const onnx::NodeProto*, Status>> problems_;
 };
 
 }  // namespace
 
 StatusOr<Graph> import_onnx(onnx::ModelProto model, const std::string& label,
-                            const LoadOptions& options) {
-  StatusOr<Graph> graph = Importer(std::move(model), label, options).run();
+                            std::optional<std::string> folder, const LoadOptions& options) {
+  TANDEM_RETURN_IF_ERROR(inline_functions(model).with_context(label));
+  StatusOr<Graph> graph = Importer(std::move(model), label, std::move(folder), options).run();
   if (graph.ok()) return graph;
   return graph.status().with_context(label);
 }

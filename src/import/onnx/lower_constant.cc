@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "import/onnx/integer_arithmetic.h"
@@ -38,9 +40,9 @@ HostTensor list_of(const std::vector<T>& values) {
 }
 
 Status lower_constant(Node& node) {
-  if (const onnx::TensorProto* tensor = node.tensor("value")) {
-    TANDEM_ASSIGN_OR_RETURN(HostTensor value, to_host_tensor(*tensor));
-    set_constant(node, std::move(value));
+  TANDEM_ASSIGN_OR_RETURN(std::optional<HostTensor> tensor, node.tensor("value"));
+  if (tensor) {
+    set_constant(node, *std::move(tensor));
   } else if (node.has_attribute("value_int")) {
     set_constant(node, HostTensor::ints({}, {node.integer("value_int", 0)}));
   } else if (node.has_attribute("value_float")) {
@@ -58,11 +60,9 @@ Status lower_constant(Node& node) {
 Status lower_constant_of_shape(Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> dims, node.integers_of(0));
   TANDEM_RETURN_IF_ERROR(check_computed_dims(dims));
-  HostTensor element(DataType::kFloat32, {1});
-  if (const onnx::TensorProto* tensor = node.tensor("value")) {
-    TANDEM_ASSIGN_OR_RETURN(element, to_host_tensor(*tensor));
-    if (element.size() != 1) return invalid_argument("its value is not a single number");
-  }
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<HostTensor> value, node.tensor("value"));
+  const HostTensor element = value.value_or(HostTensor(DataType::kFloat32, {1}));
+  if (element.size() != 1) return invalid_argument("its value is not a single number");
   HostTensor filled(element.type, dims);
   const size_t size = element_size(element.type);
   for (size_t at = 0; at < filled.bytes.size(); at += size) {
@@ -221,9 +221,52 @@ Status lower_mod(Node& node) {
   return {};
 }
 
+// Where the condition and one operand are known the other is bounded by constants: from both sides
+// by the known number where that is chosen, by infinities elsewhere.
+Status lower_bounded_where(Node& node, const HostTensor& condition, const Value& known,
+                           const Value& open, bool known_when) {
+  TANDEM_ASSIGN_OR_RETURN(const Dims dims, broadcast_dims(condition.dims, known.dims));
+  TANDEM_RETURN_IF_ERROR(check_computed_dims(dims));
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  HostTensor low(DataType::kFloat32, dims);
+  HostTensor high(DataType::kFloat32, dims);
+  bool chosen = false;
+  for_each_broadcast(dims, condition.dims, known.dims, [&](int64_t i, int64_t c, int64_t at) {
+    const bool here = (condition.data<int64_t>()[c] != 0) == known_when;
+    chosen |= here;
+    low.data<float>()[i] = here ? known.constant->data<float>()[at] : -kInfinity;
+    high.data<float>()[i] = here ? known.constant->data<float>()[at] : kInfinity;
+  });
+  TANDEM_ASSIGN_OR_RETURN(const Dims result, broadcast_dims(dims, open.dims));
+  if (!chosen && result == open.dims) {
+    node.set_output(0, open);
+    return {};
+  }
+  Value y = open;
+  if (!std::all_of(low.data<float>(), low.data<float>() + low.size(),
+                   [](float bound) { return bound == -kInfinity; })) {
+    const BinaryAttributes most = {.kind = BinaryAttributes::Kind::kMax, .activation = {}};
+    TANDEM_ASSIGN_OR_RETURN(
+        y, node.emit(most, {y, node.constant(std::move(low), "low")}, {}, "at_least"));
+  }
+  const BinaryAttributes least = {.kind = BinaryAttributes::Kind::kMin, .activation = {}};
+  TANDEM_ASSIGN_OR_RETURN(y, node.emit(least, {y, node.constant(std::move(high), "high")}));
+  node.set_output(0, std::move(y));
+  return {};
+}
+
 Status lower_where(Node& node) {
+  const Value& condition_value = node.value(0);
+  for (const bool known_when : {true, false}) {
+    const Value& known = node.value(known_when ? 1 : 2);
+    const Value& open = node.value(known_when ? 2 : 1);
+    if (condition_value.constant && condition_value.type == DataType::kInt64 && known.constant &&
+        !open.constant && known.type == DataType::kFloat32 && open.type == known.type) {
+      return lower_bounded_where(node, *condition_value.constant, known, open, known_when);
+    }
+  }
   TANDEM_RETURN_IF_ERROR(expect_constants(node));
-  const HostTensor& condition = *node.value(0).constant;
+  const HostTensor& condition = *condition_value.constant;
   const HostTensor& a = *node.value(1).constant;
   const HostTensor& b = *node.value(2).constant;
   if (condition.type != DataType::kInt64 || a.type != b.type) {
@@ -248,22 +291,22 @@ Status lower_where(Node& node) {
 }
 
 constexpr Lowering kLowerings[] = {
-    {"And", lower_pairwise<std::logical_and<>>, 2},
-    {"Cast", lower_cast},
-    {"Constant", lower_constant, 0},
-    {"ConstantOfShape", lower_constant_of_shape},
-    {"Equal", lower_pairwise<std::equal_to<>>, 2},
-    {"Greater", lower_pairwise<std::greater<>>, 2},
-    {"GreaterOrEqual", lower_pairwise<std::greater_equal<>>, 2},
-    {"Less", lower_pairwise<std::less<>>, 2},
-    {"LessOrEqual", lower_pairwise<std::less_equal<>>, 2},
-    {"Mod", lower_mod, 2},
-    {"Not", lower_not},
-    {"Or", lower_pairwise<std::logical_or<>>, 2},
-    {"Range", lower_range, 3},
-    {"Shape", lower_shape},
-    {"Size", lower_size},
-    {"Where", lower_where, 3},
+    {"And", 7, lower_pairwise<std::logical_and<>>, 2},
+    {"Cast", 28, lower_cast},
+    {"Constant", 25, lower_constant, 0},
+    {"ConstantOfShape", 25, lower_constant_of_shape},
+    {"Equal", 19, lower_pairwise<std::equal_to<>>, 2},
+    {"Greater", 13, lower_pairwise<std::greater<>>, 2},
+    {"GreaterOrEqual", 16, lower_pairwise<std::greater_equal<>>, 2},
+    {"Less", 13, lower_pairwise<std::less<>>, 2},
+    {"LessOrEqual", 16, lower_pairwise<std::less_equal<>>, 2},
+    {"Mod", 28, lower_mod, 2},
+    {"Not", 1, lower_not},
+    {"Or", 7, lower_pairwise<std::logical_or<>>, 2},
+    {"Range", 27, lower_range, 3},
+    {"Shape", 25, lower_shape},
+    {"Size", 25, lower_size},
+    {"Where", 16, lower_where, 3},
 };
 
 }  // namespace

@@ -108,8 +108,8 @@ Status lower_conv_transpose(Node& node) {
 }
 
 constexpr Lowering kLowerings[] = {
-    {"Conv", lower_conv, 2},
-    {"ConvTranspose", lower_conv_transpose, 2},
+    {"Conv", 22, lower_conv, 2},
+    {"ConvTranspose", 22, lower_conv_transpose, 2},
 };
 
 }  // namespace

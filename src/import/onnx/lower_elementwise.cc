@@ -255,18 +255,24 @@ Status lower_pow(Node& node) {
 }
 
 constexpr Lowering kLowerings[] = {
-    {"Abs", lower_unary},         {"Add", lower_binary, 2},   {"Ceil", lower_unary},
-    {"Celu", lower_celu},         {"Clip", lower_clip},       {"Cos", lower_unary},
-    {"Div", lower_binary, 2},     {"Elu", lower_unary},       {"Erf", lower_unary},
-    {"Exp", lower_unary},         {"Floor", lower_unary},     {"Gelu", lower_gelu},
-    {"HardSigmoid", lower_unary}, {"HardSwish", lower_unary}, {"LeakyRelu", lower_unary},
-    {"Log", lower_unary},         {"Max", lower_variadic},    {"Mean", lower_mean},
-    {"Min", lower_variadic},      {"Mish", lower_mish},       {"Mul", lower_binary, 2},
-    {"Neg", lower_unary},         {"PRelu", lower_prelu, 2},  {"Pow", lower_pow, 2},
-    {"Reciprocal", lower_unary},  {"Relu", lower_unary},      {"Selu", lower_selu},
-    {"Sigmoid", lower_unary},     {"Sin", lower_unary},       {"Softplus", lower_unary},
-    {"Softsign", lower_softsign}, {"Sqrt", lower_unary},      {"Sub", lower_binary, 2},
-    {"Sum", lower_variadic},      {"Tanh", lower_unary},
+    {"Abs", 13, lower_unary},         {"Add", 14, lower_binary, 2},
+    {"Ceil", 13, lower_unary},        {"Celu", 28, lower_celu},
+    {"Clip", 13, lower_clip},         {"Cos", 22, lower_unary},
+    {"Div", 14, lower_binary, 2},     {"Elu", 22, lower_unary},
+    {"Erf", 13, lower_unary},         {"Exp", 13, lower_unary},
+    {"Floor", 13, lower_unary},       {"Gelu", 20, lower_gelu},
+    {"HardSigmoid", 22, lower_unary}, {"HardSwish", 22, lower_unary},
+    {"LeakyRelu", 16, lower_unary},   {"Log", 13, lower_unary},
+    {"Max", 13, lower_variadic},      {"Mean", 13, lower_mean},
+    {"Min", 13, lower_variadic},      {"Mish", 22, lower_mish},
+    {"Mul", 14, lower_binary, 2},     {"Neg", 13, lower_unary},
+    {"PRelu", 16, lower_prelu, 2},    {"Pow", 15, lower_pow, 2},
+    {"Reciprocal", 13, lower_unary},  {"Relu", 14, lower_unary},
+    {"Selu", 22, lower_selu},         {"Sigmoid", 13, lower_unary},
+    {"Sin", 22, lower_unary},         {"Softplus", 22, lower_unary},
+    {"Softsign", 22, lower_softsign}, {"Sqrt", 13, lower_unary},
+    {"Sub", 14, lower_binary, 2},     {"Sum", 13, lower_variadic},
+    {"Tanh", 13, lower_unary},
 };
 
 }  // namespace

@@ -125,8 +125,8 @@ Status lower_matmul(Node& node) {
 }
 
 constexpr Lowering kLowerings[] = {
-    {"Gemm", lower_gemm, 2},
-    {"MatMul", lower_matmul, 2},
+    {"Gemm", 13, lower_gemm, 2},
+    {"MatMul", 13, lower_matmul, 2},
 };
 
 }  // namespace

@@ -456,30 +456,34 @@ Status lower_depth_to_space(Node& node) {
 Status lower_space_to_depth(Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const int64_t block, block_size(node));
   const Dims& x = node.value(0).dims;
+  const std::string mode = node.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD") return invalid_argument("mode is '" + mode + "'");
   if (x[2] % block != 0 || x[3] % block != 0) {
     return invalid_argument("its input is " + to_string(x));
   }
-  return rearrange(node, {x[0], x[1], x[2] / block, block, x[3] / block, block}, {0, 3, 5, 1, 2, 4},
+  const std::vector<int> order =
+      mode == "DCR" ? std::vector<int>{0, 3, 5, 1, 2, 4} : std::vector<int>{0, 1, 3, 5, 2, 4};
+  return rearrange(node, {x[0], x[1], x[2] / block, block, x[3] / block, block}, order,
                    {x[0], x[1] * block * block, x[2] / block, x[3] / block});
 }
 
 constexpr Lowering kLowerings[] = {
-    {"Concat", lower_concat},
-    {"DepthToSpace", lower_depth_to_space},
-    {"Dropout", lower_dropout},
-    {"Expand", lower_expand, 2},
-    {"Flatten", lower_flatten},
-    {"Gather", lower_gather, 2},
-    {"Identity", lower_identity},
-    {"Pad", lower_pad},
-    {"Reshape", lower_reshape},
-    {"Slice", lower_slice},
-    {"SpaceToDepth", lower_space_to_depth},
-    {"Split", lower_split},
-    {"Squeeze", lower_squeeze},
-    {"Tile", lower_tile, 2},
-    {"Transpose", lower_transpose},
-    {"Unsqueeze", lower_unsqueeze},
+    {"Concat", 13, lower_concat},
+    {"DepthToSpace", 28, lower_depth_to_space},
+    {"Dropout", 22, lower_dropout},
+    {"Expand", 13, lower_expand, 2},
+    {"Flatten", 25, lower_flatten},
+    {"Gather", 13, lower_gather, 2},
+    {"Identity", 25, lower_identity},
+    {"Pad", 25, lower_pad},
+    {"Reshape", 25, lower_reshape},
+    {"Slice", 13, lower_slice},
+    {"SpaceToDepth", 28, lower_space_to_depth},
+    {"Split", 18, lower_split},
+    {"Squeeze", 25, lower_squeeze},
+    {"Tile", 13, lower_tile, 2},
+    {"Transpose", 25, lower_transpose},
+    {"Unsqueeze", 25, lower_unsqueeze},
 };
 
 }  // namespace

@@ -48,6 +48,10 @@ Status lower_batch_normalization(Node& node) {
   HostTensor scale(DataType::kFloat32, channel_dims(channels, x.rank()));
   HostTensor shift(DataType::kFloat32, scale.dims);
   for (int64_t c = 0; c < channels; ++c) {
+    if (!(statistics[3][c] + epsilon > 0)) {
+      return invalid_argument("the variance of channel " + std::to_string(c) + " is " +
+                              std::to_string(statistics[3][c]));
+    }
     const double factor = statistics[0][c] / std::sqrt(statistics[3][c] + epsilon);
     scale.data<float>()[c] = static_cast<float>(factor);
     shift.data<float>()[c] = static_cast<float>(statistics[1][c] - statistics[2][c] * factor);
@@ -205,12 +209,12 @@ Status lower_softmax(Node& node) {
 }
 
 constexpr Lowering kLowerings[] = {
-    {"BatchNormalization", lower_batch_normalization, 5},
-    {"GroupNormalization", lower_group_normalization, 3},
-    {"InstanceNormalization", lower_instance_normalization, 3},
-    {"LayerNormalization", lower_layer_normalization, 2},
-    {"LogSoftmax", lower_softmax},
-    {"Softmax", lower_softmax},
+    {"BatchNormalization", 15, lower_batch_normalization, 5},
+    {"GroupNormalization", 21, lower_group_normalization, 3},
+    {"InstanceNormalization", 22, lower_instance_normalization, 3},
+    {"LayerNormalization", 17, lower_layer_normalization, 2},
+    {"LogSoftmax", 13, lower_softmax},
+    {"Softmax", 13, lower_softmax},
 };
 
 }  // namespace

@@ -76,10 +76,10 @@ Status lower_global_average_pool(Node& node) {
 }
 
 constexpr Lowering kLowerings[] = {
-    {"AveragePool", lower_average_pool},
-    {"GlobalAveragePool", lower_global_average_pool},
-    {"GlobalMaxPool", lower_global_max_pool},
-    {"MaxPool", lower_max_pool},
+    {"AveragePool", 22, lower_average_pool},
+    {"GlobalAveragePool", 22, lower_global_average_pool},
+    {"GlobalMaxPool", 22, lower_global_max_pool},
+    {"MaxPool", 22, lower_max_pool},
 };
 
 }  // namespace

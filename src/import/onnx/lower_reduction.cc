@@ -61,10 +61,10 @@ Status lower_reduce_sum_square(Node& node) {
 }
 
 constexpr Lowering kLowerings[] = {
-    {"ReduceL1", lower_reduce_l1}, {"ReduceL2", lower_reduce},
-    {"ReduceMax", lower_reduce},   {"ReduceMean", lower_reduce},
-    {"ReduceMin", lower_reduce},   {"ReduceProd", lower_reduce},
-    {"ReduceSum", lower_reduce},   {"ReduceSumSquare", lower_reduce_sum_square},
+    {"ReduceL1", 18, lower_reduce_l1}, {"ReduceL2", 18, lower_reduce},
+    {"ReduceMax", 20, lower_reduce},   {"ReduceMean", 18, lower_reduce},
+    {"ReduceMin", 20, lower_reduce},   {"ReduceProd", 18, lower_reduce},
+    {"ReduceSum", 13, lower_reduce},   {"ReduceSumSquare", 18, lower_reduce_sum_square},
 };
 
 }  // namespace

@@ -182,8 +182,8 @@ Status lower_resize(Node& node) {
 }
 
 constexpr Lowering kLowerings[] = {
-    {"Resize", lower_resize},
-    {"Upsample", lower_upsample},
+    {"Resize", 19, lower_resize},
+    {"Upsample", 10, lower_upsample},
 };
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "import/onnx/proto_tensor.h"
+
 namespace tandem {
 namespace {
 
@@ -13,6 +15,16 @@ std::vector<T> elements(const HostTensor& tensor) {
 
 }  // namespace
 
+bool is_standard(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
+
+std::unordered_set<std::string> value_names(const onnx::GraphProto& graph) {
+  std::unordered_set<std::string> names;
+  for (const auto& input : graph.input()) names.insert(input.name());
+  for (const auto& initializer : graph.initializer()) names.insert(initializer.name());
+  for (const auto& node : graph.node()) names.insert(node.output().begin(), node.output().end());
+  return names;
+}
+
 std::string node_name(const onnx::NodeProto& node) {
   if (!node.name().empty()) return node.name();
   for (const std::string& output : node.output()) {
@@ -22,14 +34,15 @@ std::string node_name(const onnx::NodeProto& node) {
 }
 
 Node::Node(const onnx::NodeProto& proto, int64_t opset, std::vector<std::optional<Value>> inputs,
-           std::vector<bool> wanted, Assembler* assembler)
+           std::vector<bool> wanted, Assembler* assembler, ExternalData* files)
     : proto_(proto),
       name_(node_name(proto)),
       opset_(opset),
       inputs_(std::move(inputs)),
       wanted_(std::move(wanted)),
       results_(static_cast<size_t>(proto.output_size())),
-      assembler_(assembler) {}
+      assembler_(assembler),
+      files_(files) {}
 
 StatusOr<std::vector<int64_t>> Node::integers_of(int index) const {
   const Value& input = value(index);
@@ -115,9 +128,11 @@ std::optional<std::vector<float>> Node::numbers(std::string_view attribute) {
   return std::vector<float>(found->floats().begin(), found->floats().end());
 }
 
-const onnx::TensorProto* Node::tensor(std::string_view attribute) {
+StatusOr<std::optional<HostTensor>> Node::tensor(std::string_view attribute) {
   const onnx::AttributeProto* found = find(attribute, onnx::AttributeProto::TENSOR);
-  return found ? &found->t() : nullptr;
+  if (!found) return std::optional<HostTensor>();
+  TANDEM_ASSIGN_OR_RETURN(HostTensor value, to_host_tensor(found->t(), *files_));
+  return std::optional(std::move(value));
 }
 
 StatusOr<std::optional<std::vector<int64_t>>> Node::integers_from(std::string_view attribute,

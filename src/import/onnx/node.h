@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "import/onnx/assembler.h"
+#include "import/onnx/external_data.h"
 
 namespace tandem {
 
@@ -17,7 +19,7 @@ class Node {
   // `inputs`: one per input of the node, nullopt where an optional one is left out. `wanted`: one
   // per output, false where nothing reads it.
   Node(const onnx::NodeProto& proto, int64_t opset, std::vector<std::optional<Value>> inputs,
-       std::vector<bool> wanted, Assembler* assembler);
+       std::vector<bool> wanted, Assembler* assembler, ExternalData* files);
 
   const std::string& name() const { return name_; }
   const std::string& type() const { return proto_.op_type(); }
@@ -42,7 +44,7 @@ class Node {
   std::string text(std::string_view attribute, std::string_view otherwise);
   std::optional<std::vector<int64_t>> integers(std::string_view attribute);
   std::optional<std::vector<float>> numbers(std::string_view attribute);
-  const onnx::TensorProto* tensor(std::string_view attribute);
+  StatusOr<std::optional<HostTensor>> tensor(std::string_view attribute);
   const Status& status() const { return status_; }
 
   // What many operators take as an attribute in old opsets and as an input in newer ones.
@@ -77,8 +79,15 @@ class Node {
   std::vector<bool> wanted_;
   std::vector<std::optional<Value>> results_;
   Assembler* assembler_;
+  ExternalData* files_;
   Status status_;
 };
+
+// True for ONNX's own operators.
+bool is_standard(const std::string& domain);
+
+// Every name of a value, so that names made up on the way differ from all of them.
+std::unordered_set<std::string> value_names(const onnx::GraphProto& graph);
 
 // The node's name, or that of its first output.
 std::string node_name(const onnx::NodeProto& node);

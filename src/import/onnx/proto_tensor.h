@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "import/onnx/external_data.h"
 #include "tandem/status.h"
 #include "tandem/tensor.h"
 
@@ -13,7 +14,8 @@ namespace tandem {
 // "float32", "uint8", ..., or "type 42".
 std::string type_name(int onnx_type);
 
-// What Tandem makes of a constant's type: int32 and bool become int64, double becomes float32.
+// What Tandem makes of a constant's type: int32 and bool become int64; double, float16 and bfloat16
+// become float32.
 // Anything else is kUnsupported.
 StatusOr<DataType> constant_type(int onnx_type);
 
@@ -23,7 +25,8 @@ Status check_dims(const Dims& dims);
 // ...): they must not exhaust memory either; kUnsupported if they might.
 Status check_computed_dims(const Dims& dims);
 
-// kCorrupt where the data does not match the extents, kUnsupported for types and external data.
-StatusOr<HostTensor> to_host_tensor(const onnx::TensorProto& proto);
+// kCorrupt where the data does not match the extents, or `files` are not what the tensor says of
+// them; kUnsupported for types.
+StatusOr<HostTensor> to_host_tensor(const onnx::TensorProto& proto, ExternalData& files);
 
 }  // namespace tandem
