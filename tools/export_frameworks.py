@@ -269,6 +269,11 @@ DYNAMIC = ("resnet18", "deit", "unet", "resnet")
 def keras_networks(small):
     import keras
     from keras import applications, layers
+    from keras.src.applications import densenet, efficientnet, resnet
+
+    # The exact one is written with an operator, Erfc, that ONNX does not have.
+    def gelu(x):
+        return keras.activations.gelu(x, approximate=True)
 
     def transformer(extent, patch, width, heads, depth, classes):
         x = inputs = layers.Input((extent, extent, 3))
@@ -279,7 +284,7 @@ def keras_networks(small):
             y = layers.LayerNormalization(epsilon=1e-6)(x)
             x = layers.Add()([x, layers.MultiHeadAttention(heads, width // heads)(y, y)])
             y = layers.LayerNormalization(epsilon=1e-6)(x)
-            y = layers.Dense(4 * width, activation="gelu")(y)
+            y = layers.Dense(4 * width, activation=gelu)(y)
             x = layers.Add()([x, layers.Dense(width)(y)])
         x = layers.GlobalAveragePooling1D()(layers.LayerNormalization(epsilon=1e-6)(x))
         return keras.Model(inputs, layers.Dense(classes, activation="softmax")(x))
@@ -315,13 +320,13 @@ def keras_networks(small):
         ("mobilenet_v2", applications.MobileNetV2((64, 64, 3), alpha=0.35, **narrow), 64),
         ("mobilenet_v3", applications.MobileNetV3Small(
             (64, 64, 3), alpha=0.25, minimalistic=False, **narrow), 64),
-        ("densenet", applications.densenet.DenseNet(
+        ("densenet", densenet.DenseNet(
             [2, 2, 2, 2], input_shape=(48, 48, 3), **narrow), 48),
-        ("efficientnet", applications.efficientnet.EfficientNet(
+        ("efficientnet", efficientnet.EfficientNet(
             0.25, 0.2, 48, input_shape=(48, 48, 3), name="efficientnet", weights=None, classes=10,
             weights_name=""), 48),
-        ("resnet", applications.resnet.ResNet(
-            lambda x: applications.resnet.stack_residual_blocks_v1(x, 16, 2, stride1=1, name="c2"),
+        ("resnet", resnet.ResNet(
+            lambda x: resnet.stack_residual_blocks_v1(x, 16, 2, stride1=1, name="c2"),
             False, True, input_shape=(48, 48, 3), **narrow), 48),
         ("transformer", transformer(32, 8, 32, 2, 2, 10), 32),
         ("unet", unet(32, 8), 32),

@@ -31,22 +31,46 @@ bool fuse_activation(GraphEditor& graph, OperatorId id) {
   return true;
 }
 
-// Zeros around an image that a convolution alone reads are pads of the convolution.
+bool is_never_negative(const GraphEditor& graph, TensorId x) {
+  const auto* unary = graph.made_by<UnaryAttributes>(x);
+  if (!unary) return false;
+  const Function function = unary->function.function;
+  return function == Function::kRelu || function == Function::kSigmoid ||
+         (function == Function::kClip && unary->function.alpha >= 0);
+}
+
+// Whether each window of the pooling has an element that is no padding.
+bool windows_reach_image(const PoolAttributes& pool) {
+  for (int i = 0; i < 2; ++i) {
+    const int64_t extent = pool.dilation[i] * (pool.kernel[i] - 1) + 1;
+    if (std::max(pool.pads[i], pool.pads[2 + i]) >= extent || pool.dilation[i] != 1) return false;
+  }
+  return true;
+}
+
+// Zeros around an image that a convolution alone reads are pads of the convolution; the same goes
+// for the maximum of what is never negative.
 bool fuse_pad(GraphEditor& graph, OperatorId id) {
   const Operator& op = graph.op(id);
-  const auto* found = std::get_if<ConvAttributes>(&op.attributes);
-  if (!found || !graph.used_once(op.inputs[0])) return false;
+  Attributes attributes = op.attributes;
+  auto* conv = std::get_if<ConvAttributes>(&attributes);
+  auto* pool = std::get_if<PoolAttributes>(&attributes);
+  if (!(conv || pool) || !graph.used_once(op.inputs[0])) return false;
   const auto* pad = graph.made_by<PadAttributes>(op.inputs[0]);
   if (!pad || pad->mode != PadAttributes::Mode::kConstant || pad->value != 0) return false;
   if (pad->before[0] + pad->after[0] + pad->before[1] + pad->after[1] != 0) return false;
-  ConvAttributes conv = *found;
+  Pads& pads = conv ? conv->pads : pool->pads;
   for (int i = 0; i < 2; ++i) {
-    conv.pads[i] += pad->before[2 + i];
-    conv.pads[2 + i] += pad->after[2 + i];
+    pads[i] += pad->before[2 + i];
+    pads[2 + i] += pad->after[2 + i];
   }
   std::vector<TensorId> inputs = op.inputs;
   inputs[0] = graph.producer(op.inputs[0]).inputs[0];
-  graph.replace(id, op.name, conv, inputs);
+  if (pool && (pool->kind != PoolAttributes::Kind::kMax || !windows_reach_image(*pool) ||
+               !is_never_negative(graph, inputs[0]))) {
+    return false;
+  }
+  graph.replace(id, op.name, std::move(attributes), inputs);
   return true;
 }
 

@@ -133,8 +133,23 @@ constexpr Gate kGates[] = {
     {is_tanh_gate, Function::kGeluTanh},
 };
 
+// factor * clip(x + shift, 0, 1 / factor), where a model has it by itself.
+bool recognize_hard_sigmoid(GraphEditor& graph, OperatorId id) {
+  const Operator& op = graph.op(id);
+  const auto scale = scaled(graph, op.output);
+  if (!scale || !(scale->c > 0)) return false;
+  const auto clip = applied(graph, scale->x);
+  if (!is_clip(clip, 0, 1.0 / scale->c)) return false;
+  const auto shift = shifted(graph, clip->x);
+  if (!shift) return false;
+  const Activation function = {Function::kHardSigmoid, scale->c, scale->c * shift->c};
+  graph.replace(id, op.name, UnaryAttributes{function}, {shift->x});
+  return true;
+}
+
 bool recognize_gate(GraphEditor& graph, OperatorId id) {
   const Operator& op = graph.op(id);
+  if (recognize_hard_sigmoid(graph, id)) return true;
   for (const Product& product : readings(graph, op.output)) {
     for (const Gate& gate : kGates) {
       if (!gate.matches(graph, product)) continue;

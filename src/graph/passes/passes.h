@@ -15,7 +15,11 @@ StatusOr<Graph> fold_constants(const Graph& graph);
 // constants gets one form (constants second, no subtraction or division of them), so that the
 // patterns below need to know one form only.
 StatusOr<Graph> simplify(const Graph& graph);
-// x * sigmoid(x), x * clip(x + 3, 0, 6) / 6, x / 2 * (1 + erf(x / sqrt(2))) and their variants
+// Permutations of images between channels first and last, as channels-last frameworks write them
+// around every operator on images, move together until they cancel out. Means over an image become
+// global poolings. Chains of copies may be left: simplify() follows again.
+StatusOr<Graph> move_permutations(const Graph& graph);
+// x * sigmoid(x), clip(x + 3, 0, 6) / 6, x * clip(x + 3, 0, 6) / 6, x / 2 * (1 + erf(x / sqrt(2))) and their variants
 // become functions of one value.
 StatusOr<Graph> recognize_gates(const Graph& graph);
 // (x - mean) / sqrt(variance + epsilon) becomes kLayerNorm.
