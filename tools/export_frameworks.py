@@ -269,7 +269,7 @@ DYNAMIC = ("resnet18", "deit", "unet", "resnet")
 def keras_networks(small):
     import keras
     from keras import applications, layers
-    from keras.src.applications import densenet, efficientnet, resnet
+    from keras.src.applications import densenet, resnet
 
     # The exact one is written with an operator, Erfc, that ONNX does not have.
     def gelu(x):
@@ -322,9 +322,6 @@ def keras_networks(small):
             (64, 64, 3), alpha=0.25, minimalistic=False, **narrow), 64),
         ("densenet", densenet.DenseNet(
             [2, 2, 2, 2], input_shape=(48, 48, 3), **narrow), 48),
-        ("efficientnet", efficientnet.EfficientNet(
-            0.25, 0.2, 48, input_shape=(48, 48, 3), name="efficientnet", weights=None, classes=10,
-            weights_name=""), 48),
         ("resnet", resnet.ResNet(
             lambda x: resnet.stack_residual_blocks_v1(x, 16, 2, stride1=1, name="c2"),
             False, True, input_shape=(48, 48, 3), **narrow), 48),

@@ -103,6 +103,10 @@ Status expect_finite(const std::optional<Value>& weights) {
                  " are not finite): the file is damaged, or training went wrong");
 }
 
+bool is_half(int onnx_type) {
+  return onnx_type == onnx::TensorProto::FLOAT16 || onnx_type == onnx::TensorProto::BFLOAT16;
+}
+
 class Importer {
  public:
   Importer(onnx::ModelProto model, const std::string& label, std::optional<std::string> folder,
@@ -184,8 +188,10 @@ class Importer {
     for (const InputSpec& spec : specs) {
       if (spec.onnx_type != onnx::TensorProto::FLOAT &&
           spec.onnx_type != onnx::TensorProto::INT64) {
-        return unsupported("input '" + spec.name + "' is " + type_name(spec.onnx_type) +
-                           "; Tandem takes float32 and int64");
+        return unsupported(
+            "input '" + spec.name + "' is " + type_name(spec.onnx_type) +
+            "; Tandem takes float32 and int64" +
+            (is_half(spec.onnx_type) ? ": convert the weights alone (keep_io_types=True)" : ""));
       }
       const DataType type =
           spec.onnx_type == onnx::TensorProto::FLOAT ? DataType::kFloat32 : DataType::kInt64;

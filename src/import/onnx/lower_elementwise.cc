@@ -136,6 +136,23 @@ Status lower_selu(Node& node) {
   return {};
 }
 
+// x * sigmoid(alpha * x).
+Status lower_swish(Node& node) {
+  const Value x = node.value(0);
+  const float alpha = node.number("alpha", 1);
+  Value y;
+  if (alpha == 1) {
+    TANDEM_ASSIGN_OR_RETURN(y, emit_unary(node, x, {Function::kSilu}));
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(
+        y, emit_binary(node, Binary::kMul, x, scalar(node, alpha, "alpha"), "scaled"));
+    TANDEM_ASSIGN_OR_RETURN(y, emit_unary(node, y, {Function::kSigmoid}, "sigmoid"));
+    TANDEM_ASSIGN_OR_RETURN(y, emit_binary(node, Binary::kMul, x, y));
+  }
+  node.set_output(0, std::move(y));
+  return {};
+}
+
 // x * tanh(softplus(x)).
 Status lower_mish(Node& node) {
   const Value x = node.value(0);
@@ -272,7 +289,7 @@ constexpr Lowering kLowerings[] = {
     {"Sin", 22, lower_unary},         {"Softplus", 22, lower_unary},
     {"Softsign", 22, lower_softsign}, {"Sqrt", 13, lower_unary},
     {"Sub", 14, lower_binary, 2},     {"Sum", 13, lower_variadic},
-    {"Tanh", 13, lower_unary},
+    {"Swish", 24, lower_swish},       {"Tanh", 13, lower_unary},
 };
 
 }  // namespace

@@ -7,10 +7,10 @@ namespace tandem {
 namespace {
 
 auto families() {
-  return std::array{constant_lowerings(),      convolution_lowerings(), einsum_lowerings(),
-                    elementwise_lowerings(),   matmul_lowerings(),      movement_lowerings(),
-                    normalization_lowerings(), pool_lowerings(),        reduction_lowerings(),
-                    resize_lowerings()};
+  return std::array{attention_lowerings(), constant_lowerings(),      convolution_lowerings(),
+                    einsum_lowerings(),    elementwise_lowerings(),   matmul_lowerings(),
+                    movement_lowerings(),  normalization_lowerings(), pool_lowerings(),
+                    reduction_lowerings(), resize_lowerings()};
 }
 
 using Table = std::unordered_map<std::string_view, const Lowering*>;

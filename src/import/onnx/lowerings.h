@@ -29,6 +29,7 @@ struct Lowering {
 };
 
 // The families.
+std::span<const Lowering> attention_lowerings();
 std::span<const Lowering> constant_lowerings();
 std::span<const Lowering> convolution_lowerings();
 std::span<const Lowering> einsum_lowerings();
