@@ -158,9 +158,9 @@ TEST_P(DeviceFaultTest, StallsPastTheDeadline) {
   options_.deadline = 500ms;
   const auto session = create();
   if (!session) GTEST_SKIP() << "not on this device";
-  for (const int n : {0, 5, 15}) {
+  for (const int n : {0, 9}) {
     SCOPED_TRACE("kernel " + std::to_string(n));
-    faults::stall_kernel_at(n, 1200ms);
+    faults::stall_kernel_at(n, 1s);
     std::vector<HostTensor> outputs;
     const Status status = session->run(inputs_, &outputs);
     EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded) << status.message();
@@ -174,6 +174,7 @@ TEST_P(DeviceFaultTest, StallsPastTheDeadline) {
 // Longer than run() waits for a device after a fault: it returns, and so does the next one, until
 // the device is back.
 TEST_P(DeviceFaultTest, DoesNotComeBackForALongTime) {
+  if (GetParam() == SyncMechanism::kEvent) GTEST_SKIP() << "takes long, and waits are the same";
   options_.deadline = 300ms;
   const auto session = create();
   if (!session) GTEST_SKIP() << "not on this device";
