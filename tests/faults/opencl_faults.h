@@ -2,6 +2,7 @@
 // that the calls of the library in it come here first, and go on to the driver from here.
 #pragma once
 
+#define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 
 #include <chrono>
