@@ -24,9 +24,6 @@
 namespace tandem::cpu {
 namespace {
 
-// Multiply-adds per output element from which a second pass over the output is small beside them.
-constexpr int64_t kLongSum = 512;
-
 // Below this many, packing for the tiled product costs more than XNNPACK's slower inner loop.
 constexpr int64_t kShortSum = 48;
 
@@ -35,12 +32,12 @@ int64_t sum_length(const Problem& p) {
   return w[1] * w[2] * w[3];
 }
 
-// Whether oneDNN's result needs no second pass, or that pass is cheap.
+// Whether oneDNN's result needs no second pass over the output.
 bool onednn_pays(const Problem& p) {
   const std::optional<SliceConv> c = slice_conv(p);
-  if (!c) return false;
-  const bool second_pass = c->residual != nullptr || !c->output_is_dense();
-  return !second_pass || c->in_channels / c->groups * c->kernel[0] * c->kernel[1] >= kLongSum;
+  if (!c || !c->input_is_dense() || !c->output_is_dense() || c->residual != nullptr) return false;
+  // A row alone is limited by reading the weights; our own loops read them in one stream.
+  return c->batch * c->output[0] * c->output[1] > 1;
 }
 
 std::vector<const Implementation*> conv_candidates(const Problem& p) {
@@ -78,7 +75,7 @@ std::vector<const Implementation*> candidates(const Problem& p) {
     case OperatorKind::kConvTranspose:
       return {&tiled_gemm()};
     case OperatorKind::kMatMul:
-      return {&onednn_sgemm()};
+      return {&batched_gemm(), &onednn_sgemm()};
     case OperatorKind::kPool:
       return {&pool_loops()};
     case OperatorKind::kReduce:

@@ -270,8 +270,10 @@ TEST(MatMul, MatchesReference) {
         // The second operand is broadcast over the first batch dimension.
         if (batch.size() == 2) v[0] = 1;
         c.input(u).input(v).op(a);
-        EXPECT_TRUE(check(c, {&onednn_sgemm()}).contains("onednn_sgemm"));
-        check(c, {&onednn_sgemm()}, {.input_gap = 16, .output_gap = 16});
+        for (const Implementation* gemm : {&batched_gemm(), &onednn_sgemm()}) {
+          EXPECT_TRUE(check(c, {gemm}).contains(gemm->name()));
+          check(c, {gemm}, {.input_gap = 16, .output_gap = 16});
+        }
       }
     }
   }

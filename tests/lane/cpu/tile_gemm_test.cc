@@ -8,9 +8,10 @@ namespace {
 
 struct Operands {
   static constexpr int kDepth = 37;
+  static constexpr int64_t kStride = 45;
   // Weights are fetched ahead of their use, which touches no memory, but panels of real operators
   // are followed by others.
-  HostTensor a = random_floats({kMaxTileRows, kPackedStride}, 1);
+  HostTensor a = random_floats({kMaxTileRows, kStride}, 1);
   HostTensor b = random_floats({kMaxTilePanels, kDepth, kPanel}, 2);
   HostTensor bias = random_floats({kMaxTilePanels * kPanel}, 3);
   HostTensor residual = random_floats({kMaxTileRows, 100}, 4);
@@ -19,7 +20,9 @@ struct Operands {
 double product(const Operands& o, int row, int column) {
   double sum = 0;
   for (int k = 0; k < Operands::kDepth; ++k) {
-    sum += static_cast<double>(o.a.data<float>()[row * kPackedStride + k]) *
+    // The second segment lies before the first one.
+    const int k_in_row = k < 20 ? k + 18 : k - 20;
+    sum += static_cast<double>(o.a.data<float>()[row * Operands::kStride + k_in_row]) *
            o.b.data<float>()[(column / kPanel * Operands::kDepth + k) * kPanel + column % kPanel];
   }
   return sum;
@@ -30,8 +33,9 @@ TEST(TileGemm, EveryShapeAndEpilogue) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const TileGemm& gemm : tile_gemms()) {
     for (int rows = 1; rows <= gemm.max_rows; ++rows) {
-      for (int panels = 1; panels <= gemm.panels(rows); ++panels) {
+      for (int panels = 1; rows <= gemm.rows_of(panels); ++panels) {
         for (const bool last : {false, true}) {
+          const int columns = panels * kPanel - (last ? 5 : 0);
           // Rows in any order and at any distance.
           std::vector<int64_t> c_rows, residual_rows;
           for (int m = 0; m < rows; ++m) {
@@ -40,8 +44,12 @@ TEST(TileGemm, EveryShapeAndEpilogue) {
           }
           std::vector<float> c(kMaxTileRows * 70, 0.25f);
           Tile t;
-          t.depth = Operands::kDepth;
+          const Segment segments[] = {{18, 20}, {0, 17}};
+          t.segments = segments;
+          t.segment_count = 2;
           t.a = o.a.data<float>();
+          t.a_stride = Operands::kStride;
+          t.last_columns = last ? kPanel - 5 : kPanel;
           t.b = o.b.data<float>();
           t.panel_stride = Operands::kDepth * kPanel;
           t.c = c.data();
@@ -55,7 +63,7 @@ TEST(TileGemm, EveryShapeAndEpilogue) {
           for (int m = 0; m < rows; ++m) {
             for (int n = 0; n < 70; ++n) {
               const float got = c[c_rows[m] + n];
-              if (n >= panels * kPanel) {
+              if (n >= columns) {
                 ASSERT_EQ(got, 0.25f) << "beyond the tile";
                 continue;
               }

@@ -3,23 +3,15 @@
 #include <algorithm>
 #include <vector>
 
+#include "lane/cpu/loops/depthwise_window.h"
 #include "lane/cpu/loops/elementwise.h"
 #include "lane/cpu/loops/loops.h"
-#include "lane/cpu/multiversion.h"
+#include "lane/cpu/loops/vectors.h"
 
 namespace tandem::cpu {
 namespace {
 
-template <int kWidth>
-struct VectorOf {
-  typedef float Type __attribute__((vector_size(kWidth * sizeof(float)), aligned(4), may_alias));
-};
-template <>
-struct VectorOf<1> {
-  using Type = float;
-};
-
-// Pixels computed together: their sums, and the inputs that they share, stay in registers.
+// Pixels computed together: their sums stay in registers.
 constexpr int kPixels = 4;
 
 // A run of output pixels that all have the same taps inside the image.
@@ -38,55 +30,30 @@ struct Run {
   float low, high;
 };
 
-// The epilogue of one vector. By reference: passing vectors by value would depend on the
-// instruction set.
+// The epilogue of one vector.
 template <int kWidth>
 TANDEM_INLINE void store(const Run& r, int64_t pixel, int64_t c,
                          const typename VectorOf<kWidth>::Type& sum) {
-  using Vector = typename VectorOf<kWidth>::Type;
-  Vector v = sum;
-  if (r.residual != nullptr) {
-    v += *reinterpret_cast<const Vector*>(r.residual + pixel * r.residual_stride + c);
-  }
-  v = v < r.low ? Vector{} + r.low : v;
-  v = v > r.high ? Vector{} + r.high : v;
-  *reinterpret_cast<Vector*>(r.output + pixel * r.output_stride + c) = v;
+  typename VectorOf<kWidth>::Type v = sum;
+  if (r.residual != nullptr) v += load<kWidth>(r.residual + pixel * r.residual_stride + c);
+  limit<kWidth>(v, r.low, r.high);
+  at_vector<kWidth>(r.output + pixel * r.output_stride + c) = v;
 }
 
-// Vectors of channels computed together where a pixel is alone: one sum would wait for itself.
-constexpr int kVectors = 4;
-
-// kTaps, kStep: width of the window and stride where known at compile time (with dilation one), so
-// that inputs under several taps are loaded once; else 0.
-template <int kWidth, int kCount, int kTaps, int kStep>
+template <int kWidth, int kCount>
 TANDEM_INLINE void pixels(const Run& r, int64_t pixel, int64_t c) {
   using Vector = typename VectorOf<kWidth>::Type;
-  const auto load = [](const float* p) TANDEM_LAMBDA_INLINE -> const Vector& {
-    return *reinterpret_cast<const Vector*>(p);
-  };
   Vector sum[kCount];
 #pragma GCC unroll 8
-  for (int p = 0; p < kCount; ++p) sum[p] = load(r.bias + c);
+  for (int p = 0; p < kCount; ++p) sum[p] = load<kWidth>(r.bias + c);
   const float* input = r.input + pixel * r.step + c;
   const float* weights = r.weights + c;
   for (int64_t y = 0; y < r.rows; ++y, input += r.row_stride, weights += r.weight_row) {
-    if constexpr (kTaps > 0) {
-      Vector x[(kCount - 1) * kStep + kTaps];
-#pragma GCC unroll 16
-      for (int i = 0; i < (kCount - 1) * kStep + kTaps; ++i)
-        x[i] = load(input + i * r.pixel_stride);
+    for (int64_t t = 0; t < r.taps; ++t) {
+      const Vector w = load<kWidth>(weights + t * r.weight_tap);
 #pragma GCC unroll 8
-      for (int t = 0; t < kTaps; ++t) {
-        const Vector w = load(weights + t * r.weight_tap);
-#pragma GCC unroll 8
-        for (int p = 0; p < kCount; ++p) sum[p] += w * x[p * kStep + t];
-      }
-    } else {
-      for (int64_t t = 0; t < r.taps; ++t) {
-        const Vector w = load(weights + t * r.weight_tap);
-#pragma GCC unroll 8
-        for (int p = 0; p < kCount; ++p)
-          sum[p] += w * load(input + p * r.step + t * r.pixel_stride);
+      for (int p = 0; p < kCount; ++p) {
+        sum[p] += w * load<kWidth>(input + p * r.step + t * r.pixel_stride);
       }
     }
   }
@@ -94,88 +61,37 @@ TANDEM_INLINE void pixels(const Run& r, int64_t pixel, int64_t c) {
   for (int p = 0; p < kCount; ++p) store<kWidth>(r, pixel + p, c, sum[p]);
 }
 
-// One pixel, kVectors vectors of channels.
-template <int kWidth>
-TANDEM_INLINE void single_pixel(const Run& r, int64_t pixel, int64_t c) {
-  using Vector = typename VectorOf<kWidth>::Type;
-  const auto load = [](const float* p) TANDEM_LAMBDA_INLINE -> const Vector& {
-    return *reinterpret_cast<const Vector*>(p);
-  };
-  Vector sum[kVectors];
-#pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) sum[v] = load(r.bias + c + v * kWidth);
-  const float* input = r.input + pixel * r.step + c;
-  const float* weights = r.weights + c;
-  for (int64_t y = 0; y < r.rows; ++y, input += r.row_stride, weights += r.weight_row) {
-    for (int64_t t = 0; t < r.taps; ++t) {
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        sum[v] += load(weights + t * r.weight_tap + v * kWidth) *
-                  load(input + t * r.pixel_stride + v * kWidth);
-      }
-    }
-  }
-#pragma GCC unroll 8
-  for (int v = 0; v < kVectors; ++v) {
-    store<kWidth>(r, pixel, c + v * kWidth, sum[v]);
-  }
-}
-
-template <int kWidth, int kCount, int kTaps, int kStep>
+template <int kWidth, int kCount>
 TANDEM_INLINE void channels(const Run& r, int64_t pixel, int64_t count) {
   int64_t c = 0;
-  if constexpr (kCount == 1) {
-    for (; c + kVectors * kWidth <= count; c += kVectors * kWidth) {
-      single_pixel<kWidth>(r, pixel, c);
-    }
-  }
-  for (; c + kWidth <= count; c += kWidth) pixels<kWidth, kCount, kTaps, kStep>(r, pixel, c);
-  for (; c + 4 <= count; c += 4) pixels<4, kCount, 0, 0>(r, pixel, c);
-  for (; c < count; ++c) pixels<1, kCount, 0, 0>(r, pixel, c);
+  for (; c + kWidth <= count; c += kWidth) pixels<kWidth, kCount>(r, pixel, c);
+  for (; c + 4 <= count; c += 4) pixels<4, kCount>(r, pixel, c);
+  for (; c < count; ++c) pixels<1, kCount>(r, pixel, c);
 }
 
-template <int kWidth, int kTaps, int kStep>
+template <int kWidth>
 TANDEM_INLINE void run_pixels(const Run& r, int64_t count, int64_t channel_count) {
   int64_t pixel = 0;
   for (; pixel + kPixels <= count; pixel += kPixels) {
-    channels<kWidth, kPixels, kTaps, kStep>(r, pixel, channel_count);
+    channels<kWidth, kPixels>(r, pixel, channel_count);
   }
-  for (; pixel < count; ++pixel) channels<kWidth, 1, kTaps, kStep>(r, pixel, channel_count);
+  for (; pixel < count; ++pixel) channels<kWidth, 1>(r, pixel, channel_count);
 }
 
-// Window width and stride of the run, as far as there is special code for them.
-enum class Shape { kAny, k3Step1, k3Step2, k5Step1, k5Step2 };
+using RunFunction = void (*)(const Run&, int64_t count, int64_t channel_count);
 
-template <int kWidth>
-TANDEM_INLINE void run_shape(Shape shape, const Run& r, int64_t count, int64_t channel_count) {
-  switch (shape) {
-    case Shape::kAny:
-      return run_pixels<kWidth, 0, 0>(r, count, channel_count);
-    case Shape::k3Step1:
-      return run_pixels<kWidth, 3, 1>(r, count, channel_count);
-    case Shape::k3Step2:
-      return run_pixels<kWidth, 3, 2>(r, count, channel_count);
-    case Shape::k5Step1:
-      return run_pixels<kWidth, 5, 1>(r, count, channel_count);
-    case Shape::k5Step2:
-      return run_pixels<kWidth, 5, 2>(r, count, channel_count);
-  }
-}
-
-using RunFunction = void (*)(Shape, const Run&, int64_t count, int64_t channel_count);
-
-void run_baseline(Shape shape, const Run& r, int64_t count, int64_t channel_count) {
-  run_shape<4>(shape, r, count, channel_count);
+void run_baseline(const Run& r, int64_t count, int64_t channel_count) {
+  run_pixels<4>(r, count, channel_count);
 }
 
 #if defined(__x86_64__)
 __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma"))) void run_avx512(
-    Shape shape, const Run& r, int64_t count, int64_t channel_count) {
-  run_shape<16>(shape, r, count, channel_count);
+    const Run& r, int64_t count, int64_t channel_count) {
+  run_pixels<16>(r, count, channel_count);
 }
-__attribute__((target("avx2,fma"))) void run_avx2(Shape shape, const Run& r, int64_t count,
+__attribute__((target("avx2,fma"))) void run_avx2(const Run& r, int64_t count,
                                                   int64_t channel_count) {
-  run_shape<8>(shape, r, count, channel_count);
+  run_pixels<8>(r, count, channel_count);
 }
 #endif
 
@@ -227,36 +143,70 @@ struct Depthwise {
     }
   }
 
-  Shape shape() const {
-    if (a.dilation[1] != 1) return Shape::kAny;
-    if (a.kernel[1] == 3 && a.stride[1] == 1) return Shape::k3Step1;
-    if (a.kernel[1] == 3 && a.stride[1] == 2) return Shape::k3Step2;
-    if (a.kernel[1] == 5 && a.stride[1] == 1) return Shape::k5Step1;
-    if (a.kernel[1] == 5 && a.stride[1] == 2) return Shape::k5Step2;
-    return Shape::kAny;
+  // The kernel for windows that are frequent enough to have one; run is null if this is not one.
+  WindowKernel window() const {
+    if (a.kernel[0] != a.kernel[1] || a.stride[0] != a.stride[1]) return {};
+    if (a.dilation[0] != 1 || a.dilation[1] != 1) return {};
+    return window_kernel(a.kernel[0], a.stride[0]);
+  }
+
+  static float* pixel(const TensorView& view, int64_t n, int64_t c, int64_t h, int64_t w) {
+    return view.as<float>() + n * view.strides[0] + c + h * view.strides[2] + w * view.strides[3];
   }
 
   int64_t channel_block() const {
-    constexpr int64_t kUnit = kVectors * kLineFloats;
+    constexpr int64_t kUnit = 4 * kLineFloats;
     constexpr int64_t kFloat = sizeof(float);
     if (region[2].size() * a.stride[0] * x.dims[3] * region[1].size() * kFloat > kStreamedBytes) {
       return region[1].size();
     }
-    const int64_t per_channel = a.kernel[0] * x.dims[3] * kFloat;
+    // Two rows of the output are computed together.
+    const int64_t per_channel = (a.kernel[0] + a.stride[0]) * x.dims[3] * kFloat;
     return std::max(kUnit, kCachedBytes / per_channel / kUnit * kUnit);
   }
 
-  // Row oh of image n, the given channels.
+  // Rows [oh, oh + count) of image n, the given channels; one row or two.
+  void rows(const WindowKernel& kernel, const float* packed, int64_t n, int64_t oh, int count,
+            Range channels) const {
+    const Clamp clamp = as_clamp(a.activation);
+    const int64_t y_first = oh * a.stride[0] - a.pads[0];
+    const int64_t reach = a.kernel[0] + (count - 1) * a.stride[0];
+    const Range inside = taps_inside(y_first, reach, 1, x.dims[2]);
+    WindowRun r;
+    r.pixels = region[3].size();
+    r.channels = channels.size();
+    r.rows = count;
+    r.first_column = region[3].begin * a.stride[1] - a.pads[1];
+    r.image_width = x.dims[3];
+    r.inside_begin = static_cast<int>(inside.begin);
+    r.inside_end = static_cast<int>(inside.end);
+    r.input = pixel(x, n, channels.begin, y_first, r.first_column);
+    r.input_row = x.strides[2];
+    r.input_pixel = x.strides[3];
+    r.weights = packed + channels.begin;
+    r.weight_tap = padded_channels;
+    r.bias = packed + a.kernel[0] * a.kernel[1] * padded_channels + channels.begin;
+    r.output = pixel(y, n, channels.begin, oh, region[3].begin);
+    r.output_row = y.strides[2];
+    r.output_pixel = y.strides[3];
+    if (has_residual) {
+      r.residual = pixel(residual, n, channels.begin, oh, region[3].begin);
+      r.residual_row = residual.strides[2];
+      r.residual_pixel = residual.strides[3];
+    }
+    r.low = clamp.low;
+    r.high = clamp.high;
+    kernel.run(r);
+    if (clamp.exact) return;
+    for (int i = 0; i < count; ++i) activate_row(n, oh + i, channels);
+  }
+
+  // Row oh of image n, the given channels, any window.
   void row(const float* packed, int64_t n, int64_t oh, Range channels) const {
     static const RunFunction run_function = choose();
     const int64_t position_y = oh * a.stride[0] - a.pads[0];
     const Range rows = taps_inside(position_y, a.kernel[0], a.dilation[0], x.dims[2]);
     const Clamp clamp = as_clamp(a.activation);
-    const auto pixel = [&](const TensorView& view, int64_t h, int64_t w) {
-      return view.as<float>() + n * view.strides[0] + channels.begin + h * view.strides[2] +
-             w * view.strides[3];
-    };
-
     Run r;
     r.row_stride = a.dilation[0] * x.strides[2];
     r.pixel_stride = a.dilation[1] * x.strides[3];
@@ -271,18 +221,39 @@ struct Depthwise {
     r.high = clamp.high;
     for (const Columns& c : columns) {
       const int64_t ow = c.outputs.begin;
-      r.input = pixel(x, position_y + rows.begin * a.dilation[0],
+      r.input = pixel(x, n, channels.begin, position_y + rows.begin * a.dilation[0],
                       ow * a.stride[1] - a.pads[1] + c.taps.begin * a.dilation[1]);
       r.weights = packed + rows.begin * r.weight_row + c.taps.begin * r.weight_tap + channels.begin;
       r.taps = c.taps.size();
-      r.output = pixel(y, oh, ow);
-      r.residual = has_residual ? pixel(residual, oh, ow) : nullptr;
-      const bool all_taps = c.taps.size() == a.kernel[1];
-      run_function(all_taps ? shape() : Shape::kAny, r, c.outputs.size(), channels.size());
+      r.output = pixel(y, n, channels.begin, oh, ow);
+      r.residual = has_residual ? pixel(residual, n, channels.begin, oh, ow) : nullptr;
+      run_function(r, c.outputs.size(), channels.size());
     }
-    if (clamp.exact) return;
+    if (!clamp.exact) activate_row(n, oh, channels);
+  }
+
+  void activate_row(int64_t n, int64_t oh, Range channels) const {
     for (int64_t ow = region[3].begin; ow < region[3].end; ++ow) {
-      apply(a.activation, pixel(y, oh, ow), pixel(y, oh, ow), channels.size());
+      float* const values = pixel(y, n, channels.begin, oh, ow);
+      apply(a.activation, values, values, channels.size());
+    }
+  }
+
+  // Output rows [begin, end) of all images, numbered through.
+  void run(const float* packed, int64_t begin, int64_t end, Range channels) const {
+    const WindowKernel kernel = window();
+    const bool special = kernel.run != nullptr && channels.size() >= kernel.least_channels;
+    const int64_t height = region[2].size();
+    for (int64_t i = begin; i < end;) {
+      const int64_t n = region[0].begin + i / height, h = i % height;
+      if (!special) {
+        row(packed, n, region[2].begin + h, channels);
+        ++i;
+        continue;
+      }
+      const int count = h + 1 < height && i + 1 < end ? 2 : 1;
+      rows(kernel, packed, n, region[2].begin + h, count, channels);
+      i += count;
     }
   }
 };
@@ -328,9 +299,7 @@ class DepthwiseLoops : public Implementation {
         const Part part = part_of(n.size() * h.size(), index, parts);
         for (int64_t c = d.region[1].begin; c < d.region[1].end; c += block) {
           const Range channels{c, std::min(c + block, d.region[1].end)};
-          for (int64_t i = part.begin; i < part.end; ++i) {
-            d.row(packed.get(), n.begin + i / h.size(), h.begin + i % h.size(), channels);
-          }
+          d.run(packed.get(), part.begin, part.end, channels);
         }
       });
       return Status();

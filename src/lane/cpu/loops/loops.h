@@ -6,6 +6,7 @@
 namespace tandem::cpu {
 
 const Implementation& tiled_gemm();         // kConv, kConvTranspose, kLinear
+const Implementation& batched_gemm();       // kMatMul
 const Implementation& depthwise_loops();    // kConv with groups == C == M
 const Implementation& pool_loops();         // kPool
 const Implementation& row_loops();          // kSoftmax, kLayerNorm

@@ -49,16 +49,17 @@ struct Nest {
 
   const Loop& inner() const { return loops.back(); }
 
-  // Calls f(offsets, count) for runs of the innermost loop, in elements of it, on a team.
+  // Calls f(offsets, count) for runs of the innermost loop, in elements of it, on a team. Runs are
+  // cut at multiples of `unit` where there are not enough of them for the team.
   template <typename F>
-  void for_each_run(int threads, F f) const {
+  void for_each_run(int threads, F f, int64_t unit = kLineFloats) const {
     int64_t outer = 1;
     for (size_t d = 0; d + 1 < loops.size(); ++d) outer *= loops[d].extent;
     const bool cut_outer = outer >= threads;
     parallel(threads, [&](int index, int parts) {
       const Part runs = cut_outer ? part_of(outer, index, parts) : Part{0, outer};
       const Part run =
-          cut_outer ? Part{0, inner().extent} : part_of(inner().extent, index, parts, kLineFloats);
+          cut_outer ? Part{0, inner().extent} : part_of(inner().extent, index, parts, unit);
       if (run.begin == run.end) return;
       for (int64_t i = runs.begin; i < runs.end; ++i) {
         Offsets offsets;

@@ -1,5 +1,6 @@
-// Register-tiled matrix multiplication on packed operands: the inner kernel of convolutions and
-// linear operators in the plain loops.
+// Register-tiled matrix multiplication: the inner kernel of convolutions, linear operators and
+// matrix products in the plain loops. The left operand is read where it lies; the right one is
+// packed.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +8,30 @@
 
 namespace tandem::cpu {
 
-// Weights are packed in panels of this many output columns: [panel][depth][kPanel].
+// The right operand is packed in panels of this many columns: [panel][depth][kPanel].
 inline constexpr int kPanel = 16;
-// A block of the depth (the summed dimension) that is worked off at a time; with one panel pair it
-// fills most of a first-level cache.
-inline constexpr int kDepthBlock = 256;
-// Floats from one packed row to the next. A constant, so that the rows of a tile are addressed from
-// one register, and not a power of two, so that they do not compete for the same cache sets.
-inline constexpr int kPackedStride = kDepthBlock + 16;
 // No kernel has tiles with more rows or panels than these.
 inline constexpr int kMaxTileRows = 14;
 inline constexpr int kMaxTilePanels = 4;
 
-// c[rows, panels * kPanel] (+)= a * b, with the epilogue on request.
+// A run of the depth (the summed dimension) that is contiguous in every row of the left operand.
+struct Segment {
+  int64_t offset;  // from where the row begins
+  int64_t count;
+};
+
+// c[rows, columns] (+)= a * b, with the epilogue on request.
 struct Tile {
-  int64_t depth = 0;
-  const float* a = nullptr;  // rows at kPackedStride
+  const Segment* segments = nullptr;  // the depth, in order; it is contiguous in b
+  int64_t segment_count = 0;
+  const float* a = nullptr;
+  int64_t a_stride = 0;      // floats from row to row
   const float* b = nullptr;  // first panel
   int64_t panel_stride = 0;  // floats from one panel to the next
   float* c = nullptr;
   const int64_t* c_rows = nullptr;  // per row, where it begins in c
+  // Columns of the last panel that exist in c and the residual; what lies behind is not touched.
+  int64_t last_columns = kPanel;
   // Not null: c is not read and begins as bias (panels * kPanel floats).
   const float* bias = nullptr;
   // Not null: added last. Rows as in c_rows.
@@ -36,10 +41,12 @@ struct Tile {
 };
 
 struct TileGemm {
-  int max_rows = 0;
-  // Panels that a tile of so many rows had best take.
-  int (*panels)(int rows) = nullptr;
+  int max_rows = 0, max_panels = 0;
+  int registers = 0;  // for sums and the right operand
+  int vectors = 0;    // registers that a panel's row fills
   void (*run)(const Tile& tile, int rows, int panels) = nullptr;
+
+  int rows_of(int panels) const;  // the most rows of a tile with so many panels; 0: none
 };
 
 // Those that this processor can run, best first; and the best one.

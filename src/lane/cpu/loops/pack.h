@@ -1,0 +1,23 @@
+// Packing of computed matrices for the tiled product.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem::cpu {
+
+// A matrix in memory: rows at `stride`, their elements contiguous.
+struct MatrixSource {
+  const float* data = nullptr;
+  int64_t stride = 0;
+  int64_t rows = 0, columns = 0;
+  // False: rows are the depth, columns the columns of the product. True: the other way round.
+  bool transposed = false;
+  float factor = 1;  // of every element
+};
+
+// Into panels [panel][depth][kPanel]; columns of the product beyond the end are zero.
+void pack_matrix(const MatrixSource& source, float* to);
+// [columns][rows], dense.
+void transpose_matrix(const MatrixSource& source, float* to);
+
+}  // namespace tandem::cpu
