@@ -39,12 +39,14 @@ struct TensorBindings {
 
 // What a lane will do for a slice: for reports, and later for predictors.
 struct ImplementationInfo {
-  std::string name;                    // "onednn_sgemm", "cl_conv_direct_14x32", ...
+  std::string name;                    // "loops_tiled_gemm", "cl_conv_direct_14x32", ...
   int64_t global_size[3] = {0, 0, 0};  // work-items; zero where it does not apply
-  int64_t local_size[3] = {0, 0, 0};
-  int64_t work_groups = 0;    // or CPU tiles
-  int64_t dispatches = 1;     // kernels enqueued, or library calls
-  double computed_flops = 0;  // with the padding of tiles; work_of() has the useful ones
+  int64_t local_size[3] = {0, 0, 0};   // CPU: columns and rows of a register tile
+  int64_t work_groups = 0;             // or CPU tiles
+  int threads = 1;                     // CPU: that compute the slice
+  int64_t dispatches = 1;              // kernels enqueued, or library calls
+  double computed_flops = 0;           // with the padding of tiles; work_of() has the useful ones
+  std::string library_variant;         // the library's own name of what it runs; empty: no library
 
   bool operator==(const ImplementationInfo&) const = default;
 };

@@ -1,20 +1,18 @@
 // The rule by which the CPU lane picks an implementation. Measured on a Zen 5 core with AVX-512,
 // oneDNN 2.6.3 and XNNPACK of 2022-02, times relative to the best:
 //
-//                             oneDNN direct  + scratch copy  Winograd  tiled GEMM  XNNPACK
-//   3x3 s1, 64..256 channels       1.4            1.45          1         1.6         1.8
-//   3x3 s2                         1              1.05          -         1.15        1.25
-//   1x1, 64..2048 channels         1              1.05..1.3     -         1.05..1.1   1.2
-//   1x1, 24 channels               reference      -             -         1.3         1
-//   stem 7x7 s2, 3 channels        reference      -             -         1           1.1
-//   stem 3x3, 3 channels           reference      -             -         1.4..1.7    1
-//   grouped                        1              1.05          -         3 or more   1.2
+//                              oneDNN direct  Winograd  tiled GEMM  XNNPACK
+//   3x3 s1, 64..256 channels        1.4          1         1.5        1.8
+//   3x3 s2                          1            -         1.05       1.25
+//   1x7 and the like                1            -         1.1        1.4
+//   1x1, 96..2048 channels          1            -         1.03       1.25
+//   1x1, 16..64 channels            1            -      1.1..1.25     1.2
+//   stems, 3 channels           reference        -         1       1..1.35
+//   grouped                         1            -      3 or more     1.2
 //
-// Depthwise: our own loops take 1 to 1.15 of oneDNN's time into dense memory, and oneDNN needs the
-// copy besides where the output has gaps; XNNPACK takes 1 to 2.3.
-//
-// oneDNN's channels-last code needs input and output without gaps; a copy out of scratch costs
-// little where an output element is a long sum.
+// oneDNN's channels-last code needs input and output without gaps and adds no residual; a second
+// pass over the output costs more than the tiled product's difference, which takes any strides.
+// Depthwise: our own loops take 0.75 to 1.15 of oneDNN's time, XNNPACK 1.4 to 3.
 #include "lane/cpu/kernel.h"
 #include "lane/cpu/loops/loops.h"
 #include "lane/cpu/onednn/convolution.h"
@@ -23,14 +21,6 @@
 
 namespace tandem::cpu {
 namespace {
-
-// Below this many, packing for the tiled product costs more than XNNPACK's slower inner loop.
-constexpr int64_t kShortSum = 48;
-
-int64_t sum_length(const Problem& p) {
-  const Dims& w = p.inputs[1].dims;
-  return w[1] * w[2] * w[3];
-}
 
 // Whether oneDNN's result needs no second pass over the output.
 bool onednn_pays(const Problem& p) {
@@ -50,11 +40,8 @@ std::vector<const Implementation*> conv_candidates(const Problem& p) {
   if (onednn_winograd_pays(p)) list.push_back(&onednn_winograd());
   if (onednn_pays(p)) list.push_back(&onednn_conv());
 #if defined(__aarch64__)
-  const bool prefer_xnnpack = true;
-#else
-  const bool prefer_xnnpack = sum_length(p) < kShortSum;
+  list.push_back(&xnnpack_conv());
 #endif
-  if (prefer_xnnpack) list.push_back(&xnnpack_conv());
   list.push_back(&tiled_gemm());
   return list;
 }
@@ -75,7 +62,7 @@ std::vector<const Implementation*> candidates(const Problem& p) {
     case OperatorKind::kConvTranspose:
       return {&tiled_gemm()};
     case OperatorKind::kMatMul:
-      return {&batched_gemm(), &onednn_sgemm()};
+      return {&batched_gemm()};
     case OperatorKind::kPool:
       return {&pool_loops()};
     case OperatorKind::kReduce:

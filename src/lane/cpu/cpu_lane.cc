@@ -52,8 +52,9 @@ auto without_exceptions(const std::string& what, F f) -> decltype(f()) {
 
 class CpuProgram : public LaneProgram {
  public:
-  CpuProgram(const Graph& graph, const TensorBindings& bindings, int max_threads)
-      : graph_(graph), bindings_(bindings), max_threads_(max_threads) {}
+  CpuProgram(const Graph& graph, const TensorBindings& bindings, int max_threads,
+             cpu::ShapeMemo& memo)
+      : graph_(graph), bindings_(bindings), max_threads_(max_threads), memo_(memo) {}
 
   StatusOr<std::unique_ptr<Task>> bind(const Slice& slice, int threads) override {
     return without_exceptions(doing("preparing", slice), [&] { return prepare(slice, threads); });
@@ -100,6 +101,7 @@ class CpuProgram : public LaneProgram {
     p.slice = slice;
     p.region = output_region(graph_, slice);
     p.threads = threads <= 0 ? max_threads_ : std::min(threads, max_threads_);
+    p.memo = &memo_;
     for (const TensorId id : p.op->inputs) {
       TANDEM_ASSIGN_OR_RETURN(TensorView view, view_of_input(id));
       p.inputs.push_back(std::move(view));
@@ -139,6 +141,7 @@ class CpuProgram : public LaneProgram {
   static ImplementationInfo describe(const cpu::Implementation& implementation, const Problem& p) {
     ImplementationInfo info;
     info.name = implementation.name();
+    info.threads = p.threads;
     implementation.describe(p, info);
     return info;
   }
@@ -146,6 +149,7 @@ class CpuProgram : public LaneProgram {
   const Graph& graph_;
   const TensorBindings bindings_;
   const int max_threads_;
+  cpu::ShapeMemo& memo_;
   cpu::Resources resources_;
 };
 
@@ -221,7 +225,7 @@ class CpuLane : public Lane {
                               std::to_string(graph.tensors().size()) + " tensors");
     }
     return std::unique_ptr<LaneProgram>(
-        std::make_unique<CpuProgram>(graph, bindings, info_.max_threads));
+        std::make_unique<CpuProgram>(graph, bindings, info_.max_threads, memo_));
   }
 
   Status drain(std::chrono::steady_clock::time_point) override { return {}; }
@@ -236,6 +240,7 @@ class CpuLane : public Lane {
   }
 
   LaneInfo info_;
+  cpu::ShapeMemo memo_;
 };
 
 }  // namespace

@@ -40,6 +40,13 @@ void Resources::reserve_scratch(size_t bytes) {
   scratch_bytes_ = bytes;
 }
 
+ShapeMemo::Answer ShapeMemo::find(const Key& key, const std::function<Answer()>& ask) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto [entry, is_new] = answers_.try_emplace(key);
+  if (is_new) entry->second = ask();
+  return entry->second;
+}
+
 Status check_channels_contiguous(const Problem& p) {
   const auto contiguous = [](const TensorView& view) {
     return view.dims[1] == 1 || view.strides[1] == 1;

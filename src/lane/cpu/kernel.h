@@ -7,12 +7,30 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "lane/lane.h"
 
 namespace tandem::cpu {
+
+// What a library said about shapes, so that asking again costs little. Calls may overlap in time.
+class ShapeMemo {
+ public:
+  using Key = std::vector<int64_t>;
+  struct Answer {
+    std::string refusal;  // why the library will not do it, or not well; empty: it will
+    std::string variant;  // the library's name of what it would run
+    size_t weight_bytes = 0;
+  };
+  // What `ask` returned for the key, at the first request or now.
+  Answer find(const Key& key, const std::function<Answer()>& ask);
+
+ private:
+  std::mutex mutex_;
+  std::map<Key, Answer> answers_;  // guarded by mutex_
+};
 
 // One slice with everything that an implementation needs to know about it.
 struct Problem {
@@ -25,6 +43,7 @@ struct Problem {
   std::vector<TensorView> inputs;
   TensorView output;
   int threads = 1;
+  ShapeMemo* memo = nullptr;  // or null
 };
 
 // Floats on 64-byte boundaries: vector loads then never straddle two cache lines.
@@ -68,8 +87,8 @@ class Implementation {
  public:
   virtual ~Implementation() = default;
   virtual const char* name() const = 0;
-  // Ok, or why not: kUnsupported. Never says ok for what a library would run with its reference
-  // code. Packs nothing.
+  // Ok, or why not: kUnsupported. Depends on shapes and strides, not on addresses. Never says ok
+  // for what a library would run with its reference code. Packs nothing.
   virtual Status supports(const Problem& problem) const = 0;
   // Fills in what is known beyond the name. Requires supports().
   virtual void describe(const Problem& problem, ImplementationInfo& info) const;

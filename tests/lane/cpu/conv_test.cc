@@ -270,10 +270,8 @@ TEST(MatMul, MatchesReference) {
         // The second operand is broadcast over the first batch dimension.
         if (batch.size() == 2) v[0] = 1;
         c.input(u).input(v).op(a);
-        for (const Implementation* gemm : {&batched_gemm(), &onednn_sgemm()}) {
-          EXPECT_TRUE(check(c, {gemm}).contains(gemm->name()));
-          check(c, {gemm}, {.input_gap = 16, .output_gap = 16});
-        }
+        EXPECT_TRUE(check(c, {&batched_gemm()}).contains("loops_batched_gemm"));
+        check(c, {&batched_gemm()}, {.input_gap = 16, .output_gap = 16});
       }
     }
   }

@@ -271,6 +271,15 @@ class DepthwiseLoops : public Implementation {
     return check_channels_contiguous(p);
   }
 
+  void describe(const Problem& p, ImplementationInfo& info) const override {
+    Implementation::describe(p, info);
+    const int64_t channels = p.region[1].size();
+    const int64_t vectors = (channels + kLineFloats - 1) / kLineFloats;
+    info.work_groups = vectors * p.region[0].size() * p.region[2].size();
+    info.computed_flops *= static_cast<double>(vectors * kLineFloats) /
+                           static_cast<double>(std::max<int64_t>(channels, 1));
+  }
+
   StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p, Resources& resources) const override {
     Depthwise d;
     d.a = p.op->as<ConvAttributes>();

@@ -13,7 +13,7 @@ namespace {
 
 struct Product {
   GemmRunner runner;
-  Nest<3> batches;    // output, a, b
+  Nest<3> batches;              // output, a, b
   MatrixSource a = {}, b = {};  // of the first batch; a only where it is transposed
   const float* a_from = nullptr;
   bool copies_a = false;

@@ -1,7 +1,6 @@
 #include "lane/cpu/onednn/convolution.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "lane/cpu/loops/elementwise.h"
 
@@ -168,10 +167,51 @@ dnnl::stream& onednn_stream() {
   return stream;
 }
 
-Status refuse_reference(const Problem& problem, const char* implementation_info) {
-  if (std::strstr(implementation_info, "ref") == nullptr) return {};
-  return unsupported(problem.op->name + ": oneDNN has only its reference code (" +
-                     implementation_info + ") for this slice");
+bool is_reference(const std::string& implementation_info) {
+  return implementation_info.find("ref") != std::string::npos;
+}
+
+ShapeMemo::Answer ask_onednn(
+    const Problem& p, const SliceConv& c, int64_t tag,
+    const std::function<dnnl::convolution_forward::primitive_desc()>& describe) {
+  const auto ask = [&]() -> ShapeMemo::Answer {
+    try {
+      const dnnl::convolution_forward::primitive_desc descriptor = describe();
+      ShapeMemo::Answer answer;
+      answer.variant = descriptor.impl_info_str();
+      answer.weight_bytes = descriptor.weights_desc().get_size();
+      if (is_reference(answer.variant)) {
+        answer.refusal = "oneDNN has only its reference code (" + answer.variant + ")";
+      }
+      return answer;
+    } catch (const dnnl::error& error) {
+      return {.refusal = std::string("oneDNN: ") + error.what(), .variant = "", .weight_bytes = 0};
+    }
+  };
+  if (p.memo == nullptr) return ask();
+  const ShapeMemo::Key key = {tag,
+                              p.threads,
+                              c.batch,
+                              c.in_channels,
+                              c.out_channels,
+                              c.groups,
+                              c.input[0],
+                              c.input[1],
+                              c.output[0],
+                              c.output[1],
+                              c.kernel[0],
+                              c.kernel[1],
+                              c.stride[0],
+                              c.stride[1],
+                              c.dilation[0],
+                              c.dilation[1],
+                              c.pad_before[0],
+                              c.pad_before[1],
+                              c.pad_after[0],
+                              c.pad_after[1],
+                              c.has_bias,
+                              static_cast<int64_t>(c.activation.function)};
+  return p.memo->find(key, ask);
 }
 
 std::optional<Eltwise> as_eltwise(const Activation& a) {

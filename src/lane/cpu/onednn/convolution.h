@@ -2,6 +2,7 @@
 #pragma once
 
 #include <dnnl.hpp>
+#include <functional>
 #include <optional>
 
 #include "lane/cpu/kernel.h"
@@ -46,8 +47,14 @@ dnnl::engine& onednn_engine();
 // A stream per thread: streams are not for sharing.
 dnnl::stream& onednn_stream();
 
-// Refuses an implementation of oneDNN's that is its reference code.
-Status refuse_reference(const Problem& problem, const char* implementation_info);
+// Whether oneDNN would run its reference code, by its name of an implementation.
+bool is_reference(const std::string& implementation_info);
+
+// What oneDNN would run for the convolution; `tag` tells apart those who ask. `describe` returns
+// the primitive's descriptor and may throw. Reference code is refused.
+ShapeMemo::Answer ask_onednn(
+    const Problem& problem, const SliceConv& conv, int64_t tag,
+    const std::function<dnnl::convolution_forward::primitive_desc()>& describe);
 
 // oneDNN's name of the activation; nothing if it has none that does the same.
 struct Eltwise {

@@ -1,5 +1,5 @@
-// The implementations of this folder: oneDNN's primitives, and its matrix multiplication. None of
-// them is used where oneDNN would fall back to its reference code.
+// The implementations of this folder: oneDNN's convolutions. None of them is used where oneDNN
+// would fall back to its reference code.
 #pragma once
 
 #include "lane/cpu/kernel.h"
@@ -10,6 +10,5 @@ const Implementation& onednn_conv();      // kConv, kLinear: direct convolution 
 const Implementation& onednn_winograd();  // kConv, 3x3 with stride one
 // Whether it is expected to beat direct convolution on this slice.
 bool onednn_winograd_pays(const Problem& problem);
-const Implementation& onednn_sgemm();  // kMatMul
 
 }  // namespace tandem::cpu

@@ -12,16 +12,11 @@ using dnnl::memory;
 
 constexpr int64_t kBlock = 16;
 
-struct Winograd {
-  SliceConv conv;
-  dnnl::convolution_forward::primitive_desc descriptor;
-};
-
 memory::desc blocked(int64_t n, int64_t c, const int64_t size[2]) {
   return {{n, c, size[0], size[1]}, memory::data_type::f32, memory::format_tag::nChw16c};
 }
 
-StatusOr<Winograd> describe_winograd(const Problem& p) {
+StatusOr<SliceConv> winograd_of(const Problem& p) {
   if (p.op->kind() != OperatorKind::kConv) return unsupported(p.op->name + ": not a convolution");
   std::optional<SliceConv> conv = slice_conv(p);
   if (!conv) return unsupported(p.op->name + ": not a convolution on channels-last tensors");
@@ -34,23 +29,30 @@ StatusOr<Winograd> describe_winograd(const Problem& p) {
   if (c.groups != 1 || c.in_channels % kBlock != 0 || c.out_channels % kBlock != 0) {
     return unsupported(p.op->name + ": Winograd needs one group and multiples of 16 channels");
   }
-  try {
-    const memory::desc weights({c.out_channels, c.in_channels, 3, 3}, memory::data_type::f32,
-                               memory::format_tag::any);
-    const memory::desc bias =
-        c.has_bias ? memory::desc({c.out_channels}, memory::data_type::f32, memory::format_tag::a)
-                   : memory::desc();
-    const dnnl::convolution_forward::desc desc(
-        dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_winograd,
-        blocked(c.batch, c.in_channels, c.input), weights, bias,
-        blocked(c.batch, c.out_channels, c.output), {1, 1}, {0, 0},
-        {c.pad_before[0], c.pad_before[1]}, {c.pad_after[0], c.pad_after[1]});
-    Winograd w{c, {desc, onednn_engine()}};
-    TANDEM_RETURN_IF_ERROR(refuse_reference(p, w.descriptor.impl_info_str()));
-    return w;
-  } catch (const dnnl::error& error) {
-    return unsupported(p.op->name + ": oneDNN: " + error.what());
-  }
+  return *std::move(conv);
+}
+
+dnnl::convolution_forward::primitive_desc descriptor_of(const SliceConv& c) {
+  const memory::desc weights({c.out_channels, c.in_channels, 3, 3}, memory::data_type::f32,
+                             memory::format_tag::any);
+  const memory::desc bias =
+      c.has_bias ? memory::desc({c.out_channels}, memory::data_type::f32, memory::format_tag::a)
+                 : memory::desc();
+  const dnnl::convolution_forward::desc desc(
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_winograd,
+      blocked(c.batch, c.in_channels, c.input), weights, bias,
+      blocked(c.batch, c.out_channels, c.output), {1, 1}, {0, 0},
+      {c.pad_before[0], c.pad_before[1]}, {c.pad_after[0], c.pad_after[1]});
+  return {desc, onednn_engine()};
+}
+
+ShapeMemo::Answer ask(const Problem& p, const SliceConv& c) {
+  return ask_onednn(p, c, 2, [&] { return descriptor_of(c); });
+}
+
+// oneDNN's variant with tiles of 2x2 outputs; the other has 4x4.
+bool has_small_tiles(const ShapeMemo::Answer& answer) {
+  return answer.variant.find("2x3") != std::string::npos;
 }
 
 // Measured on a Zen 5 core with 1 MiB of second-level cache and a shared third-level one, against
@@ -59,18 +61,18 @@ StatusOr<Winograd> describe_winograd(const Problem& p) {
 // direct's time except on few channels. 4x3 (tiles of 4x4) takes 0.55 to 0.9, but its weights are
 // four times the size of direct's, and where they do not stay in cache it takes up to twice as
 // long.
-bool pays(const Winograd& w) {
-  const SliceConv& c = w.conv;
+bool pays(const Problem& p, const SliceConv& c) {
+  // Neither variant pays; oneDNN need not be asked.
+  if (c.in_channels < 32 || c.out_channels < 32) return false;
+  const ShapeMemo::Answer answer = ask(p, c);
+  if (!answer.refusal.empty()) return false;
   const int64_t pixels = c.batch * c.output[0] * c.output[1];
-  const bool small_tiles = std::strstr(w.descriptor.impl_info_str(), "2x3") != nullptr;
-  if (small_tiles) {
-    return c.in_channels >= 32 && c.out_channels >= 32 && (pixels >= 196 || c.in_channels >= 128);
-  }
+  if (has_small_tiles(answer)) return pixels >= 196 || c.in_channels >= 128;
   constexpr size_t kCachedWeights = 4 << 20, kLargeWeights = 12 << 20;
-  const size_t weights = w.descriptor.weights_desc().get_size();
-  if (c.in_channels < 64 || c.out_channels < 32) return false;
+  if (c.in_channels < 64) return false;
   if (c.out_channels < 64) return pixels >= 196 && c.in_channels <= 128;
-  return (weights <= kCachedWeights && pixels >= 98) || (weights <= kLargeWeights && pixels >= 784);
+  return (answer.weight_bytes <= kCachedWeights && pixels >= 98) ||
+         (answer.weight_bytes <= kLargeWeights && pixels >= 784);
 }
 
 void copy_to_blocks(const SliceConv& c, float* to, int threads) {
@@ -96,32 +98,46 @@ class OneDnnWinograd : public Implementation {
  public:
   const char* name() const override { return "onednn_winograd"; }
 
-  Status supports(const Problem& p) const override { return describe_winograd(p).status(); }
+  Status supports(const Problem& p) const override {
+    TANDEM_ASSIGN_OR_RETURN(const SliceConv c, winograd_of(p));
+    const ShapeMemo::Answer answer = ask(p, c);
+    return answer.refusal.empty() ? Status() : unsupported(p.op->name + ": " + answer.refusal);
+  }
 
   void describe(const Problem& p, ImplementationInfo& info) const override {
-    Implementation::describe(p, info);
+    const StatusOr<SliceConv> conv = winograd_of(p);
+    if (!conv.ok()) return;
+    const ShapeMemo::Answer answer = ask(p, *conv);
+    const int64_t outputs = has_small_tiles(answer) ? 2 : 4;  // of a tile, along each axis
+    const auto tiles = [&](int axis) { return (conv->output[axis] + outputs - 1) / outputs; };
     info.dispatches = 3;
+    info.work_groups = conv->batch * tiles(0) * tiles(1);
+    info.computed_flops =
+        2.0 *
+        static_cast<double>(info.work_groups * (outputs + 2) * (outputs + 2) * conv->in_channels) *
+        static_cast<double>(conv->out_channels);
+    info.library_variant = answer.variant;
   }
 
   StatusOr<std::unique_ptr<Kernel>> prepare(const Problem& p, Resources& resources) const override {
-    TANDEM_ASSIGN_OR_RETURN(Winograd w, describe_winograd(p));
-    const SliceConv& c = w.conv;
+    TANDEM_ASSIGN_OR_RETURN(const SliceConv c, winograd_of(p));
     try {
-      const dnnl::convolution_forward primitive(w.descriptor);
+      const dnnl::convolution_forward::primitive_desc descriptor = descriptor_of(c);
+      const dnnl::convolution_forward primitive(descriptor);
       const std::shared_ptr<const float> weights =
-          reordered_weights(c, w.descriptor.weights_desc(), resources);
-      const size_t src_bytes = w.descriptor.src_desc().get_size();
-      resources.reserve_scratch(src_bytes + w.descriptor.dst_desc().get_size());
+          reordered_weights(c, descriptor.weights_desc(), resources);
+      const size_t src_bytes = descriptor.src_desc().get_size();
+      resources.reserve_scratch(src_bytes + descriptor.dst_desc().get_size());
       // Addresses in scratch are filled in at each run.
-      memory src(w.descriptor.src_desc(), onednn_engine(), nullptr);
-      memory dst(w.descriptor.dst_desc(), onednn_engine(), nullptr);
+      memory src(descriptor.src_desc(), onednn_engine(), nullptr);
+      memory dst(descriptor.dst_desc(), onednn_engine(), nullptr);
       std::unordered_map<int, memory> arguments{
           {DNNL_ARG_SRC, src},
           {DNNL_ARG_WEIGHTS,
-           memory(w.descriptor.weights_desc(), onednn_engine(), const_cast<float*>(weights.get()))},
+           memory(descriptor.weights_desc(), onednn_engine(), const_cast<float*>(weights.get()))},
           {DNNL_ARG_DST, dst}};
       if (c.has_bias) {
-        arguments.insert({DNNL_ARG_BIAS, memory(w.descriptor.bias_desc(), onednn_engine(),
+        arguments.insert({DNNL_ARG_BIAS, memory(descriptor.bias_desc(), onednn_engine(),
                                                 const_cast<float*>(c.bias))});
       }
       return make_kernel(
@@ -152,8 +168,8 @@ class OneDnnWinograd : public Implementation {
 }  // namespace
 
 bool onednn_winograd_pays(const Problem& problem) {
-  const StatusOr<Winograd> w = describe_winograd(problem);
-  return w.ok() && pays(*w);
+  const StatusOr<SliceConv> conv = winograd_of(problem);
+  return conv.ok() && pays(problem, *conv);
 }
 
 const Implementation& onednn_winograd() {
