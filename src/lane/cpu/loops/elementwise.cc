@@ -110,13 +110,40 @@ TANDEM_MULTIVERSION void apply_rows(const Activation& f, float* data, const int6
   });
 }
 
-TANDEM_MULTIVERSION void finish(const Activation& f, const float* x, const float* residual,
-                                float* y, int64_t count) {
-  const float alpha = f.alpha, beta = f.beta;
-  if (residual == nullptr) return apply(f, x, y, count);
-  with_function(f.function, [=]<Function F>() TANDEM_LAMBDA_INLINE {
+namespace {
+
+// kColumns: 0 where it is not known at compile time.
+template <Function F, int64_t kColumns>
+TANDEM_INLINE void finish_fixed(const StridedRows<const float>& x,
+                                const StridedRows<const float>& residual,
+                                const StridedRows<float>& y, int64_t rows, int64_t columns,
+                                float alpha, float beta) {
+  if constexpr (kColumns > 0) columns = kColumns;
+  for (int64_t m = 0; m < rows; ++m) {
+    const float* from = x.data + m * x.stride;
+    float* to = y.data + m * y.stride;
+    if (residual.data == nullptr) {
+      loop<F>(from, to, columns, alpha, beta);
+      continue;
+    }
+    const float* added = residual.data + m * residual.stride;
     TANDEM_INDEPENDENT
-    for (int64_t i = 0; i < count; ++i) y[i] = evaluate<F>(x[i] + residual[i], alpha, beta);
+    for (int64_t i = 0; i < columns; ++i) to[i] = evaluate<F>(from[i] + added[i], alpha, beta);
+  }
+}
+
+}  // namespace
+
+TANDEM_MULTIVERSION void finish_rows(const Activation& f, const StridedRows<const float>& x,
+                                     const StridedRows<const float>& residual,
+                                     const StridedRows<float>& y, int64_t rows, int64_t columns) {
+  const float alpha = f.alpha, beta = f.beta;
+  with_function(f.function, [&]<Function F>() TANDEM_LAMBDA_INLINE {
+    if (columns == kLineFloats) {
+      finish_fixed<F, kLineFloats>(x, residual, y, rows, columns, alpha, beta);
+    } else {
+      finish_fixed<F, 0>(x, residual, y, rows, columns, alpha, beta);
+    }
   });
 }
 

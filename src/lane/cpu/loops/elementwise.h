@@ -18,8 +18,16 @@ void apply_rows(const Activation& f, float* data, const int64_t* row_offsets, in
 void combine(BinaryAttributes::Kind kind, const float* a, int64_t a_stride, const float* b,
              int64_t b_stride, float* y, int64_t count);
 
-// y[i] = f(x[i] + residual[i]); residual may be null.
-void finish(const Activation& f, const float* x, const float* residual, float* y, int64_t count);
+// Rows of contiguous values at one distance from each other.
+template <typename T>
+struct StridedRows {
+  T* data = nullptr;
+  int64_t stride = 0;
+};
+// y = f(x + residual) over rows of `columns` values; residual may be null.
+void finish_rows(const Activation& f, const StridedRows<const float>& x,
+                 const StridedRows<const float>& residual, const StridedRows<float>& y,
+                 int64_t rows, int64_t columns);
 
 // True where the function is min(max(x, low), high), as tiles and libraries can do in registers
 // (kIdentity has infinite bounds).

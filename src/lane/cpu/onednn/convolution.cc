@@ -271,18 +271,14 @@ void finish_slice(const SliceConv& c, const Source& s, const Activation& activat
     const Part part = part_of(rows, index, parts);
     for (int64_t i = part.begin; i < part.end; ++i) {
       const int64_t n = i / c.output[0], h = i % c.output[0];
-      for (int64_t w = 0; w < c.output[1]; ++w) {
-        const float* from = s.data + n * s.strides[0] + h * s.strides[1] + w * s.strides[2];
-        float* to = c.y + n * c.y_strides[0] + h * c.y_strides[1] + w * c.y_strides[2];
-        const float* residual = c.residual;
-        if (residual != nullptr) {
-          residual +=
-              n * c.residual_strides[0] + h * c.residual_strides[1] + w * c.residual_strides[2];
-        }
-        for (int64_t k = 0; k < c.out_channels; k += s.block, from += s.block_stride) {
-          finish(activation, from, residual == nullptr ? nullptr : residual + k, to + k,
-                 std::min(s.block, c.out_channels - k));
-        }
+      const float* from = s.data + n * s.strides[0] + h * s.strides[1];
+      float* to = c.y + n * c.y_strides[0] + h * c.y_strides[1];
+      const float* residual = c.residual;
+      if (residual != nullptr) residual += n * c.residual_strides[0] + h * c.residual_strides[1];
+      for (int64_t k = 0; k < c.out_channels; k += s.block, from += s.block_stride) {
+        finish_rows(activation, {from, s.strides[2]},
+                    {residual == nullptr ? nullptr : residual + k, c.residual_strides[2]},
+                    {to + k, c.y_strides[2]}, c.output[1], std::min(s.block, c.out_channels - k));
       }
     }
   });

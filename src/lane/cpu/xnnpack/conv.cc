@@ -176,12 +176,14 @@ class XnnpackConv : public Implementation {
       const Part part = part_of(r[0].size() * r[2].size(), index, parts);
       for (int64_t i = part.begin; i < part.end; ++i) {
         const int64_t n = r[0].begin + i / r[2].size(), h = r[2].begin + i % r[2].size();
-        for (int64_t w = r[3].begin; w < r[3].end; ++w) {
-          float* to = pixel(p.output, n, r[1].begin, h, w);
-          const float* residual =
-              has_residual ? pixel(p.inputs.back(), n, r[1].begin, h, w) : nullptr;
-          finish(f, to, residual, to, r[1].size());
+        float* to = pixel(p.output, n, r[1].begin, h, r[3].begin);
+        StridedRows<const float> residual;
+        if (has_residual) {
+          const TensorView& view = p.inputs.back();
+          residual = {pixel(view, n, r[1].begin, h, r[3].begin), view.strides[3]};
         }
+        const int64_t stride = p.output.strides[3];
+        cpu::finish_rows(f, {to, stride}, residual, {to, stride}, r[3].size(), r[1].size());
       }
     });
   }
