@@ -1,83 +1,16 @@
 // Operators that move elements: Concat, Copy, Reshape, Gather, Pad. Any element type.
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <optional>
 #include <vector>
 
+#include "graph/reshape_groups.h"
+#include "lane/cpu/loops/box_copy.h"
 #include "lane/cpu/loops/loops.h"
 #include "lane/cpu/loops/nest.h"
 
 namespace tandem::cpu {
 namespace {
-
-template <typename T>
-void copy_run(T* to, int64_t to_stride, const T* from, int64_t from_stride, int64_t count) {
-  if (to_stride == 1 && from_stride == 1) {
-    std::memcpy(to, from, count * sizeof(T));
-  } else if (to_stride == 1 && from_stride == 0) {
-    std::fill_n(to, count, *from);
-  } else {
-    for (int64_t i = 0; i < count; ++i) to[i * to_stride] = from[i * from_stride];
-  }
-}
-
-// A box copied from one set of strides to another. Where the innermost loop of the output is not
-// the contiguous one of the input (a transposition), both go through tiles that stay in cache.
-template <typename T>
-class BoxCopy {
- public:
-  BoxCopy(std::vector<Nest<2>::Loop> dims, T* to, const T* from) : to_(to), from_(from) {
-    nest_ = Nest<2>::of(std::move(dims));
-    const Nest<2>::Loop inner = nest_.inner();
-    if (inner.strides[1] == 1 || inner.strides[0] != 1) return;
-    for (size_t d = 0; d + 1 < nest_.loops.size(); ++d) {
-      if (nest_.loops[d].strides[1] != 1 || nest_.loops[d].extent < kTile) continue;
-      across_ = nest_.loops[d];
-      nest_.loops.erase(nest_.loops.begin() + d);
-      return;
-    }
-  }
-
-  void run(int threads) const {
-    const auto [to_stride, from_stride] = nest_.inner().strides;
-    if (across_) {
-      // The crossing loop's tiles are spread over the team, since the nest may have no outer loop.
-      parallel(threads, [&](int index, int parts) {
-        const Part part = part_of(across_->extent, index, parts, kTile);
-        nest_.for_each_run(1, [&](const Nest<2>::Offsets& at, int64_t count) {
-          transpose(to_ + at[0], from_ + at[1], count, part);
-        });
-      });
-      return;
-    }
-    nest_.for_each_run(threads, [&](const Nest<2>::Offsets& at, int64_t count) {
-      copy_run(to_ + at[0], to_stride, from_ + at[1], from_stride, count);
-    });
-  }
-
- private:
-  static constexpr int64_t kTile = 16;
-
-  void transpose(T* to, const T* from, int64_t count, Part part) const {
-    const int64_t from_stride = nest_.inner().strides[1];
-    const int64_t to_stride = across_->strides[0];
-    for (int64_t b = part.begin; b < part.end; b += kTile) {
-      const int64_t b_end = std::min(b + kTile, part.end);
-      for (int64_t a = 0; a < count; a += kTile) {
-        const int64_t a_end = std::min(a + kTile, count);
-        for (int64_t j = b; j < b_end; ++j) {
-          for (int64_t i = a; i < a_end; ++i) to[j * to_stride + i] = from[i * from_stride + j];
-        }
-      }
-    }
-  }
-
-  Nest<2> nest_;
-  std::optional<Nest<2>::Loop> across_;  // contiguous in the input
-  T* to_;
-  const T* from_;
-};
 
 template <typename T>
 std::unique_ptr<Kernel> prepare_copy(const Problem& p) {
@@ -161,8 +94,56 @@ struct Linear {
   }
 };
 
+// A reshape as loops over factors that are dimensions, or parts of dimensions, on both sides:
+// output, input. Nothing where the extents have no common factors, or the region cuts a dimension
+// that falls apart into several.
+std::optional<std::vector<Nest<2>::Loop>> common_factors(const Problem& p) {
+  const TensorView &x = p.inputs[0], &y = p.output;
+  std::vector<Nest<2>::Loop> loops;
+  for (const ReshapeGroup& group : reshape_groups(x.dims, y.dims)) {
+    // From the innermost dimension out. What is left of the dimensions at hand, and the strides of
+    // the next factor.
+    size_t from = group.source_end, to = group.output_end;
+    int64_t from_left = 1, to_left = 1, from_stride = 0, to_stride = 0;
+    bool cut = false;
+    while (true) {
+      while (from_left == 1 && from > group.source_begin) {
+        from_left = x.dims[--from];
+        from_stride = x.strides[from];
+      }
+      while (to_left == 1 && to > group.output_begin) {
+        to_left = y.dims[--to];
+        to_stride = y.strides[to];
+        cut = p.region[to].size() != y.dims[to];
+      }
+      if (from_left == 1 && to_left == 1) break;
+      const int64_t factor = std::min(from_left, to_left);
+      if (from_left % factor != 0 || to_left % factor != 0) return std::nullopt;
+      if (cut && factor != y.dims[to]) return std::nullopt;
+      loops.push_back({cut ? p.region[to].size() : factor, {to_stride, from_stride}});
+      from_left /= factor;
+      to_left /= factor;
+      from_stride *= factor;
+      to_stride *= factor;
+    }
+  }
+  return loops;
+}
+
 template <typename T>
 std::unique_ptr<Kernel> prepare_reshape(const Problem& p) {
+  if (const auto factors = common_factors(p)) {
+    int64_t number = 0;
+    for (size_t d = 0; d < p.region.size(); ++d) {
+      number = number * p.output.dims[d] + p.region[d].begin;
+    }
+    const T* from = p.inputs[0].as<T>() + Linear(p.inputs[0]).offset(number);
+    return make_kernel(
+        [copy = BoxCopy<T>(*factors, at<T>(p.output, p.region), from), threads = p.threads] {
+          copy.run(threads);
+          return Status();
+        });
+  }
   // Rows of the output's region along its last dimension; the number of their first elements.
   Dims numbers(p.region.size(), 1);
   for (size_t d = p.region.size(); d-- > 1;) numbers[d - 1] = numbers[d] * p.output.dims[d];

@@ -40,7 +40,7 @@ struct Product {
       if (copies_a) {
         MatrixSource left = a;
         left.data += at[1] + i * step[1];
-        transpose_matrix(left, copied);
+        transpose_matrix(left, copied, left.rows);
         operands.input = copied;
       }
       runner.run_part(operands, rows, runner.panels());

@@ -23,7 +23,8 @@ TANDEM_INLINE void exchange(const Vector (&from)[kPanel], Vector (&to)[kPanel]) 
   }
 }
 
-TANDEM_INLINE void transpose_block(const float* from, int64_t stride, float factor, float* to) {
+TANDEM_INLINE void transpose_block(const float* from, int64_t stride, float factor, float* to,
+                                   int64_t to_stride = kPanel) {
   Vector r[kPanel], s[kPanel];
 #pragma GCC unroll 16
   for (int i = 0; i < kPanel; ++i) {
@@ -34,7 +35,7 @@ TANDEM_INLINE void transpose_block(const float* from, int64_t stride, float fact
   exchange(r, s);
   exchange(s, r);
 #pragma GCC unroll 16
-  for (int i = 0; i < kPanel; ++i) *reinterpret_cast<Vector*>(to + i * kPanel) = r[i];
+  for (int i = 0; i < kPanel; ++i) *reinterpret_cast<Vector*>(to + i * to_stride) = r[i];
 }
 
 // One panel out of `columns` rows of the source; `depth` of their elements.
@@ -89,11 +90,22 @@ TANDEM_MULTIVERSION void pack_matrix(const MatrixSource& s, float* to) {
   }
 }
 
-TANDEM_MULTIVERSION void transpose_matrix(const MatrixSource& s, float* to) {
-  for (int64_t i = 0; i < s.rows; i += kPanel) {
-    const int64_t rows = std::min<int64_t>(kPanel, s.rows - i);
-    for (int64_t j = 0; j < s.columns; ++j) {
-      for (int64_t r = 0; r < rows; ++r) to[j * s.rows + i + r] = s.data[(i + r) * s.stride + j];
+TANDEM_MULTIVERSION void transpose_matrix(const MatrixSource& s, float* to, int64_t to_stride) {
+  for (int64_t j = 0; j < s.columns; j += kPanel) {
+    const int64_t columns = std::min<int64_t>(kPanel, s.columns - j);
+    for (int64_t i = 0; i < s.rows; i += kPanel) {
+      const int64_t rows = std::min<int64_t>(kPanel, s.rows - i);
+      const float* from = s.data + i * s.stride + j;
+      float* target = to + j * to_stride + i;
+      if (rows == kPanel && columns == kPanel) {
+        transpose_block(from, s.stride, s.factor, target, to_stride);
+        continue;
+      }
+      for (int64_t c = 0; c < columns; ++c) {
+        for (int64_t r = 0; r < rows; ++r) {
+          target[c * to_stride + r] = from[r * s.stride + c] * s.factor;
+        }
+      }
     }
   }
 }

@@ -1,4 +1,4 @@
-// Packing of computed matrices for the tiled product.
+// Packing of computed matrices for the tiled product, and transposition.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct MatrixSource {
 
 // Into panels [panel][depth][kPanel]; columns of the product beyond the end are zero.
 void pack_matrix(const MatrixSource& source, float* to);
-// [columns][rows], dense.
-void transpose_matrix(const MatrixSource& source, float* to);
+// Into rows that are the source's columns, `to_stride` apart.
+void transpose_matrix(const MatrixSource& source, float* to, int64_t to_stride);
 
 }  // namespace tandem::cpu
