@@ -46,7 +46,7 @@ struct ImplementationInfo {
   int threads = 1;                     // CPU: that compute the slice
   int64_t dispatches = 1;              // kernels enqueued, or library calls
   double computed_flops = 0;           // with the padding of tiles; work_of() has the useful ones
-  std::string library_variant;         // the library's own name of what it runs; empty: no library
+  std::string library_variant = {};    // the library's own name of what it runs; empty: no library
 
   bool operator==(const ImplementationInfo&) const = default;
 };
