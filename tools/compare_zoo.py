@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compares Tandem's results on the networks of its zoo with ONNX Runtime's.
 
-Every network is exported with `tandem zoo export`, and runs on one random input with each strategy.
-Tiny networks are compared with double precision, the others with ONNX Runtime.
+Every network is exported with `tandem zoo export`, and runs on one random input with each strategy, and
+split over the lanes with each mechanism of synchronisation that there is. Tiny networks are compared
+with double precision, the others with ONNX Runtime.
 
 How far results may be apart is not guessed. A network amplifies rounding errors by a factor of its
 own; how much is seen by changing its input (or its weights, where the input is not floating point) by
@@ -33,6 +34,8 @@ from tandem_cli import STRATEGIES, TandemError, compare_strategies, file_name, r
 
 MARGIN = 2 * 4
 DRAWS = 3
+# The strategy in which lanes wait for each other.
+SPLIT = "intra"
 NORMAL = ("resnet18", "mobilenet_v2", "squeezenet1_1", "deit_tiny")
 
 
@@ -137,13 +140,33 @@ class Network:
         return self.named(evaluator.run(None, inputs))
 
 
-def compare(tandem, network, expected, allowed, runs, work):
-    """Whether all strategies give what is expected; prints a line."""
-    report, outputs = compare_strategies(tandem, network.path, network.inputs, runs, work, warmup=1)
-    errors = {s: relative_error(outputs[s], expected) for s in STRATEGIES}
-    agrees = all(error <= allowed for error in errors.values())
-    times = {result["strategy"]: result["time_ms"]["median"] for result in report["strategies"]}
-    cells = "  ".join(f"{s} {errors[s]:.1e} {times[s]:8.2f} ms" for s in STRATEGIES)
+def available_mechanisms(tandem):
+    """How lanes can wait for each other on this machine."""
+    costs = json.loads(run_tandem(tandem, "bench", "sync", "--iterations", 200, "--json"))
+    return [name for name, cost in costs["mechanisms"].items() if cost["available"]]
+
+
+def compare(tandem, network, mechanisms, expected, allowed, runs, work):
+    """Whether all strategies and mechanisms give what is expected; prints a line."""
+
+    def results(strategies, sync):
+        report, outputs = compare_strategies(
+            tandem, network.path, network.inputs, runs, work, strategies, warmup=1, sync=sync
+        )
+        for result in report["strategies"]:
+            error = relative_error(outputs[result["strategy"]], expected)
+            yield result["strategy"], result["sync"], error, result["time_ms"]["median"]
+
+    compared = list(results(STRATEGIES, "auto"))
+    used = {sync for _, sync, _, _ in compared}
+    for mechanism in mechanisms:
+        if mechanism not in used:
+            compared += results([SPLIT], mechanism)
+    agrees = all(error <= allowed for _, _, error, _ in compared)
+    cells = "  ".join(
+        f"{f'{name}/{sync}' if name == SPLIT else name} {error:.1e} {ms:8.2f} ms"
+        for name, sync, error, ms in compared
+    )
     verdict = "ok" if agrees else "DIFFERS"
     print(f"{network.name:20} allowed {allowed:.1e}  {cells}  {verdict}", flush=True)
     return agrees
@@ -160,12 +183,14 @@ def main():
     names = [entry["name"] for entry in listed]
     tiny = [name for name in names if name.startswith("tiny_")]
     large = [name for name in names if name not in tiny and (arguments.all or name in NORMAL)]
+    mechanisms = available_mechanisms(arguments.tandem)
+    print(f"mechanisms of synchronisation: {', '.join(mechanisms)}")
     failed = []
 
     def check(network, expected, allowed):
         try:
             agrees = compare(
-                arguments.tandem, network, expected, allowed, arguments.runs, work
+                arguments.tandem, network, mechanisms, expected, allowed, arguments.runs, work
             )
         except TandemError as error:
             print(f"{network.name:20} FAILED: {error}", flush=True)

@@ -1,6 +1,7 @@
 """Calls the tandem binary from Python."""
 
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -15,11 +16,15 @@ class TandemError(Exception):
     """A command failed, or its answer is wrong."""
 
 
-def run_tandem(tandem, *arguments, timeout=600):
-    """The command's standard output; TandemError with its errors if it fails."""
+def run_tandem(tandem, *arguments, timeout=600, environment=None):
+    """The command's standard output; TandemError with its errors if it fails. `environment`: what to
+    change of this process's."""
     command = [str(tandem), *map(str, arguments)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout, check=False,
+            env={**os.environ, **(environment or {})},
+        )
     except subprocess.TimeoutExpired as error:
         raise TandemError(f"{' '.join(command)}: no answer within {timeout} s") from error
     if done.returncode != 0:
@@ -27,7 +32,9 @@ def run_tandem(tandem, *arguments, timeout=600):
     return done.stdout
 
 
-def compare_strategies(tandem, model, inputs, runs, work, strategies=STRATEGIES, warmup=2):
+def compare_strategies(
+    tandem, model, inputs, runs, work, strategies=STRATEGIES, warmup=2, sync="auto"
+):
     """Runs a model with every strategy in turn on the same inputs (by name).
 
     Returns the JSON report, and each strategy's outputs by name.
@@ -42,7 +49,7 @@ def compare_strategies(tandem, model, inputs, runs, work, strategies=STRATEGIES,
         answers = Path(folder) / "outputs"
         report = run_tandem(
             tandem, "run", model, *arguments, "--output", answers, "--compare",
-            ",".join(strategies), "--runs", runs, "--warmup", warmup, "--json",
+            ",".join(strategies), "--runs", runs, "--warmup", warmup, "--sync", sync, "--json",
         )
         outputs = {
             strategy: {path.stem: np.load(path) for path in (answers / strategy).glob("*.npy")}

@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
 """Measures what docs/results.md shows, and writes it. Takes some ten minutes; leave the machine alone.
 
-Every table says by which command it was made, on what, and when.
+Every table says by which command it was made, on what, when, and at which revision. With --sections
+only those are measured; the file's others stay.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
-
-import numpy as np
-import onnxruntime
 
 from tandem_cli import STRATEGIES, TandemError, run_tandem
 
@@ -23,7 +21,18 @@ NETWORKS = (
     "deit_tiny",
 )
 SHAPES = ("vgg16", "resnet50", "inception_v3", "mobilenet_v2", "vit_b_32")
-RUNS = 31
+# What one lane should reach: its time over ONNX Runtime's, on these networks.
+LANE_TARGETS = {"cpu": 1.15, "gpu": 1.6}
+LANE_TARGET_NETWORKS = ("vgg16", "resnet50", "inception_v3", "vit_b_32")
+STARTED = "resnet50"
+LANE_RUNS = 15
+NETWORK_RUNS = 31
+
+INTRODUCTION = """# Measurements
+
+Written by `tools/write_results.py`, all on real devices; nothing here is simulated. Machines differ and
+are disturbed: ratios of figures of one table mean something, figures of different tables need not.
+"""
 
 
 def revision():
@@ -51,7 +60,7 @@ def conditions(report):
         f"Machine: {facts['cpu']}, {facts['processors']} processors, {facts['stolen_percent']:.1f}% "
         f"of the time taken by the hypervisor, load {facts['load_average']:.1f} at the end, run "
         f"{priority()}. "
-        f"Lanes: {lanes}. {facts['date']}.\n"
+        f"Lanes: {lanes}. {facts['date']}, revision {revision()}.\n"
     )
 
 
@@ -60,21 +69,48 @@ def table(header, rows):
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
 
 
+def megabytes(count):
+    return f"{count / 1e6:.1f}"
+
+
+def per_core(values, digits):
+    return "/".join(f"{value:.{digits}f}" for value in values)
+
+
+def probe_text(probes):
+    """What the cores did beside the measurement: the range over all probes."""
+
+    def extent(key, digits):
+        figures = [figure for probe in probes for figure in probe[key]]
+        return f"{min(figures):.{digits}f} to {max(figures):.{digits}f}"
+
+    return (
+        f"Each core did {extent('alone_gflops', 0)} GFLOPS of multiply-adds alone and "
+        f"{extent('together_gflops', 0)} beside the other, and read {extent('alone_read_gbps', 1)} "
+        f"GB/s alone and {extent('together_read_gbps', 1)} beside the other, before and after each "
+        "network.\n\n"
+    )
+
+
 class Results:
-    """Sections of the file, in the order of their measurement."""
+    """Measures sections: each method returns a title, a command, a text, and the report with the
+    conditions."""
 
     def __init__(self, tandem):
         self.tandem = tandem
-        self.sections = []
+        self.reports = {}
 
-    def command(self, *arguments):
+    def command(self, *arguments, environment=None):
         shown = " ".join(["tandem", *map(str, arguments)])
+        if environment is None and shown in self.reports:
+            return shown, self.reports[shown]
         print(f"{shown} ...", flush=True)
-        report = json.loads(run_tandem(self.tandem, *arguments, "--json", timeout=3600))
+        report = json.loads(
+            run_tandem(self.tandem, *arguments, "--json", timeout=3600, environment=environment)
+        )
+        if environment is None:
+            self.reports[shown] = report
         return shown, report
-
-    def add(self, title, command, text, report):
-        self.sections.append(f"## {title}\n\n`{command}`\n\n{text}\n{conditions(report)}")
 
     def synchronization(self):
         command, report = self.command("bench", "sync")
@@ -90,7 +126,7 @@ class Results:
             rows.append([name, *cells])
         header = ["mechanism", "CPU to OpenCL", "OpenCL to CPU", "round trip"]
         text = "Microseconds a crossing, median (p90).\n\n" + table(header, rows)
-        self.add("Synchronisation", command, text, report)
+        return "Synchronisation", command, text, report
 
     def operators(self):
         files = [f"bench/shapes/{name}.csv" for name in SHAPES]
@@ -110,78 +146,194 @@ class Results:
             "layout that it likes best: CPU lanes of the better of oneDNN and XNNPACK, OpenCL lanes "
             "of oneDNN. Overall: over the time of all shapes, counted as often as the networks have "
             "them. The cores' multiply-add rate was "
-            f"{'/'.join(f'{x:.0f}' for x in probe['alone_gflops'])} GFLOPS alone and "
-            f"{'/'.join(f'{x:.0f}' for x in probe['together_gflops'])} GFLOPS together.\n\n"
+            f"{per_core(probe['alone_gflops'], 0)} GFLOPS alone and "
+            f"{per_core(probe['together_gflops'], 0)} GFLOPS together; they read "
+            f"{per_core(probe['alone_read_gbps'], 1)} GB/s alone and "
+            f"{per_core(probe['together_read_gbps'], 1)} GB/s together.\n\n"
         )
         header = ["lane", "shapes", "number", "GFLOPS", "overall", "median", "worst", "target"]
-        self.add("Operators", command, text + table(header, rows), report)
+        return "Operators", command, text + table(header, rows), report
 
-    def onnxruntime_ms(self, name, folder):
-        """Median with two threads, on a random input."""
-        path = Path(folder) / f"{name}.onnx"
-        run_tandem(self.tandem, "zoo", "export", name, "-o", path)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 2
-        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        declared = session.get_inputs()[0]
-        values = np.random.default_rng(1).standard_normal(declared.shape, dtype=np.float32)
-        times = []
-        for _ in range(RUNS):
-            begin = time.perf_counter()
-            session.run(None, {declared.name: values})
-            times.append(time.perf_counter() - begin)
-        path.unlink()
-        return 1000 * float(np.median(times))
+    def bench_all(self):
+        """Every network on each lane alone: several sections show this one measurement."""
+        return self.command(
+            "bench", "model", "--all", "--strategy", "cpu,gpu", "--runs", LANE_RUNS
+        )
 
-    def networks(self):
+    def lanes(self):
+        command, report = self.bench_all()
         rows = []
-        report = None
+        for model in report["models"]:
+            row = [model["model"], f"{model['onnxruntime_ms']:.2f}"]
+            for lane, target in LANE_TARGETS.items():
+                times = model["strategies"][lane]
+                ratio = times["over_onnxruntime"]
+                verdict = ""
+                if model["model"] in LANE_TARGET_NETWORKS:
+                    verdict = f" ({target:.2f} {'reached' if ratio <= target else 'missed'})"
+                row += [
+                    f"{times['median_ms']:.2f}", f"{100 * times['spread']:.0f}%",
+                    f"{ratio:.2f}{verdict}", f"{times['max_relative_difference']:.0e}",
+                ]
+            rows.append(row)
+        probes = [m[key] for m in report["models"] for key in ("probe_before", "probe_after")]
+        version = report["models"][0]["onnxruntime"]["version"]
+        text = (
+            "Milliseconds an inference, medians of interleaved runs. ONNX Runtime "
+            f"{version} has one thread, on the CPU lane's core. Over: the lane's time over ONNX "
+            "Runtime's, with the target where there is one. Difference: the greatest from ONNX "
+            "Runtime's outputs, relative to the greatest output. " + probe_text(probes)
+        )
+        header = ["network", "ONNX Runtime"]
+        for lane in LANE_TARGETS:
+            header += [lane, f"spread of {lane}", f"{lane} over", f"difference of {lane}"]
+        return "Networks on one lane", command, text + table(header, rows), report
+
+    def memory(self):
+        command, report = self.bench_all()
+        rows = []
+        for model in report["models"]:
+            cpu, gpu = (model["strategies"][lane]["memory"] for lane in ("cpu", "gpu"))
+            other = model["onnxruntime"]["memory"]
+            rows.append(
+                [
+                    model["model"],
+                    megabytes(cpu["arena_bytes_without_reuse"]),
+                    megabytes(cpu["padding_bytes_without_reuse"]),
+                    megabytes(cpu["least_bytes"]),
+                    megabytes(cpu["arena_bytes"]),
+                    f"{cpu['arena_bytes'] / cpu['arena_bytes_without_reuse']:.2f}",
+                    megabytes(other["planned_bytes"]),
+                    megabytes(other["arena_bytes"]),
+                    megabytes(cpu["packed_bytes"]["cpu"]),
+                    megabytes(gpu["packed_bytes"]["gpu"]),
+                ]
+            )
+        header = [
+            "network", "sum of tensors", "of it padding", "most in use", "arena", "arena over sum",
+            "ONNX Runtime, planned", "ONNX Runtime, arena", "packed by cpu", "packed by gpu",
+        ]
+        text = (
+            "Megabytes. The arena holds a network's inputs, activations and outputs on one lane, in "
+            "memory that lanes share; most in use: no plan can do with less. ONNX Runtime, planned: "
+            "the block that it asks its arena for once it knows the activations (inputs and outputs "
+            "are elsewhere); its arena: all that it took from the system for activations and "
+            "scratch, in powers of two. Both from its log, with weights kept out of the arena. "
+            "Packed: weights as the lanes' kernels read them, and scratch.\n\n"
+        )
+        return "Memory", command, text + table(header, rows), report
+
+    def initialization(self):
+        command, report = self.bench_all()
+        rows = []
+        for model in report["models"]:
+            load = model["load_ms"]
+            cpu, gpu = (model["strategies"][lane]["initialization_ms"] for lane in ("cpu", "gpu"))
+            of_gpu = gpu["lanes"]["gpu"]
+            figures = (
+                load["parse"], load["import"], load["passes"], cpu["memory"],
+                cpu["lanes"]["cpu"]["pack"], gpu["memory"], of_gpu["pack"], of_gpu["compile"],
+                of_gpu["warm"], model["onnxruntime"]["load_ms"],
+            )
+            programs = f"{of_gpu['programs_compiled']}/{of_gpu['programs_cached']}"
+            rows.append([model["model"], *(f"{ms:.0f}" for ms in figures), programs])
+        header = [
+            "network", "read", "import", "passes", "cpu: memory", "cpu: pack", "gpu: memory",
+            "gpu: pack", "gpu: programs", "gpu: first launches", "ONNX Runtime's session",
+            "programs compiled/cached",
+        ]
+        text = (
+            "Milliseconds from the file to the first run, by part. Reading, importing and passes are "
+            "the model's; the rest is each lane's alone. Programs that an earlier network of this "
+            "process needed are not loaded again.\n\n"
+        )
+        return "Initialization", command, text + table(header, rows), report
+
+    def start(self):
+        """The same command twice, with no cache of any kind before the first."""
+        rows = []
         with tempfile.TemporaryDirectory(prefix="tandem-results-") as folder:
-            for name in NETWORKS:
-                other = self.onnxruntime_ms(name, folder)
-                _, report = self.command(
-                    "run", f"zoo:{name}", "--compare", ",".join(STRATEGIES), "--runs", RUNS
+            for start in ("first", "second"):
+                command, report = self.command(
+                    "run", f"zoo:{STARTED}", "--strategy", "gpu", "--runs", 1,
+                    environment={"XDG_CACHE_HOME": folder},
                 )
-                medians = [s["time_ms"] for s in report["strategies"]]
-                intra = report["strategies"][-1]
+                parts = report["strategies"][0]["initialization_ms"]
+                lane, cache = parts["lanes"]["gpu"], report["program_cache"]
                 rows.append(
                     [
-                        name,
-                        *(f"{time['median']:.2f}" for time in medians),
-                        f"{100 * intra['time_ms']['spread']:.0f}%",
-                        f"{intra['speed_up_over_best_lane']:.2f}",
-                        f"{report['limit']:.2f}",
-                        f"{intra['share_of_limit']:.2f}",
-                        f"{other:.2f}",
+                        start, cache["misses"], cache["hits"], f"{lane['pack']:.0f}",
+                        f"{lane['compile']:.0f}", f"{lane['warm']:.0f}", f"{parts['total']:.0f}",
                     ]
                 )
         header = [
-            "network", *STRATEGIES, "spread of intra", "intra over best lane", "limit",
-            "share of limit", "ONNX Runtime, 2 threads",
+            "start", "programs compiled", "from the cache", "pack", "programs", "first launches",
+            "session in all",
         ]
-        text = (
-            "Milliseconds an inference, medians of interleaved runs (ONNX Runtime's were taken just "
-            "before, not interleaved). Limit: 1 + t_fast / t_slow of the two lanes alone.\n\n"
+        text = "Milliseconds, with empty caches before the first start.\n\n" + table(header, rows)
+        return "First and second start", f"XDG_CACHE_HOME=EMPTY {command}", text, report
+
+    def networks(self):
+        command, report = self.command(
+            "bench", "model", *NETWORKS, "--strategy", ",".join(STRATEGIES),
+            "--onnxruntime-threads", 2, "--runs", NETWORK_RUNS,
         )
-        command = f"tandem run zoo:NETWORK --compare {','.join(STRATEGIES)} --runs {RUNS}"
-        self.add("Networks", command, text + table(header, rows), report)
+        rows = []
+        for model in report["models"]:
+            intra = model["strategies"]["intra"]
+            rows.append(
+                [
+                    model["model"],
+                    *(f"{model['strategies'][s]['median_ms']:.2f}" for s in STRATEGIES),
+                    f"{100 * intra['spread']:.0f}%",
+                    f"{intra['speed_up_over_best_lane']:.2f}",
+                    f"{model['limit']:.2f}",
+                    f"{intra['share_of_limit']:.2f}",
+                    f"{model['onnxruntime_ms']:.2f}",
+                    f"{intra['over_onnxruntime']:.2f}",
+                ]
+            )
+        header = [
+            "network", *STRATEGIES, "spread of intra", "intra over best lane", "limit",
+            "share of limit", "ONNX Runtime, 2 threads", "intra over ONNX Runtime",
+        ]
+        probes = [m[key] for m in report["models"] for key in ("probe_before", "probe_after")]
+        text = (
+            "Milliseconds an inference, medians of interleaved runs; ONNX Runtime has the cores of "
+            "both lanes. Limit: 1 + t_fast / t_slow of the two lanes alone. " + probe_text(probes)
+        )
+        return "Networks", command, text + table(header, rows), report
+
+
+SECTIONS = ("synchronization", "operators", "lanes", "networks", "memory", "initialization", "start")
+
+
+def read_sections(path):
+    """The sections of a file by title, in order; none if there is no file."""
+    if not path.exists():
+        return {}
+    _, *parts = re.split(r"^(?=## )", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {part.splitlines()[0].removeprefix("## "): part.rstrip("\n") + "\n" for part in parts}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tandem", required=True, help="the tandem binary")
-    parser.add_argument("-o", "--output", default="docs/results.md")
+    parser.add_argument("-o", "--output", default="docs/results.md", type=Path)
+    parser.add_argument(
+        "--sections", nargs="+", choices=SECTIONS, default=SECTIONS,
+        help="measure only these (default: all)",
+    )
     arguments = parser.parse_args()
     results = Results(arguments.tandem)
-    results.synchronization()
-    results.operators()
-    results.networks()
-    introduction = (
-        f"# Measurements\n\nWritten by `tools/write_results.py` at revision {revision()}, all on real "
-        "devices; nothing here is simulated. Machines differ and are disturbed: ratios of figures of "
-        "one table mean something, figures of different tables need not.\n"
-    )
-    Path(arguments.output).write_text("\n".join([introduction, *results.sections]), encoding="utf-8")
+    # What is measured anew takes its old place, or the next one.
+    whole = set(arguments.sections) == set(SECTIONS)
+    sections = {} if whole else read_sections(arguments.output)
+    for name in SECTIONS:
+        if name in arguments.sections:
+            title, command, text, report = getattr(results, name)()
+            sections[title] = f"## {title}\n\n`{command}`\n\n{text}\n{conditions(report)}"
+    arguments.output.write_text("\n".join([INTRODUCTION, *sections.values()]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -45,12 +45,34 @@ struct SessionOptions {
   std::shared_ptr<const Schedule> schedule;
 };
 
-// What a session did to become ready, in milliseconds.
+// What one lane did to become ready.
+struct LanePreparation {
+  std::string lane;
+  double pack_ms = 0;         // choosing implementations and packing weights
+  double compile_ms = 0;      // compiling programs, or loading them from the cache
+  double warm_ms = 0;         // launching kernels once: drivers finish compiling then
+  int programs_compiled = 0;  // from source
+  int programs_cached = 0;    // from the cache on disk
+  size_t bytes = 0;           // in packed weights and scratch
+};
+
+// What a session did to become ready, in milliseconds. Model::load_times() says what went before.
 struct SessionTimes {
   double calibrate_ms = 0;
   double schedule_ms = 0;
   double memory_ms = 0;
-  double bind_ms = 0;  // packing weights, compiling and warming kernels
+  double bind_ms = 0;                  // all lanes at once, each on its own thread
+  std::vector<LanePreparation> lanes;  // of bind_ms, those with something to do
+};
+
+// What a session's tensors take, in bytes. Weights that lanes pack are in LanePreparation.
+struct SessionMemory {
+  size_t arena = 0;          // activations, and constants that lanes do not pack
+  size_t without_reuse = 0;  // what the arena would be if every tensor had a place of its own
+  // The most that is in use at any one time, which no plan can be below. Known where a single lane
+  // has all slices; else zero.
+  size_t least = 0;
+  size_t padding = 0;  // of without_reuse: innermost extents rounded up to cache lines
 };
 
 class Session {
@@ -82,9 +104,7 @@ class Session {
   virtual StatusOr<HostTensor> tensor(const std::string& name) const = 0;
   // kDeadlineExceeded etc. happened and another strategy ran instead: why. Empty otherwise.
   virtual const std::string& fall_back_reason() const = 0;
-  // Bytes of the activation arena, and what it would be without reuse.
-  virtual size_t arena_bytes() const = 0;
-  virtual size_t arena_bytes_without_reuse() const = 0;
+  virtual const SessionMemory& memory() const = 0;
 };
 
 }  // namespace tandem

@@ -8,6 +8,8 @@
 #include "cli/progress.h"
 #include "cli/sync_report.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "schedule/scheduler.h"
 
 namespace tandem::cli {
 namespace {
@@ -44,6 +46,46 @@ Status bench_sync_command(const PlatformFlags& platform_flags, const SyncBenchOp
   }
   fmt::print("{}\n", report.dump(2));
   return {};
+}
+
+void add_bench_model(CLI::App& bench, Status* outcome) {
+  const auto flags = std::make_shared<BenchModelFlags>();
+  flags->strategies = {"cpu", "gpu"};
+  CLI::App* model = bench.add_subcommand(
+      "model", "Whole networks: strategies and ONNX Runtime in turn, memory, initialization");
+  model->add_option("models", flags->models, "Networks of 'tandem zoo list', or ONNX files");
+  model->add_flag("--all", flags->all, "Every network of the zoo but the tiny ones");
+  model
+      ->add_option("--strategy", flags->strategies,
+                   fmt::format("Which of {}, in turn", fmt::join(scheduler_names(), ",")))
+      ->delimiter(',')
+      ->default_str("cpu,gpu");
+  model->add_option("--warmup,--warmup_runs", flags->warmup, "Rounds before timing")
+      ->check(at_least(0))
+      ->capture_default_str();
+  model->add_option("--runs,--num_runs", flags->runs, "Timed rounds")
+      ->check(at_least(1))
+      ->capture_default_str();
+  model->add_option("--deadline-ms", flags->deadline_ms, "A run that takes longer fails")
+      ->check(at_least(1))
+      ->capture_default_str();
+  model->add_option("--onnxruntime", flags->onnxruntime,
+                    "The Python to run ONNX Runtime with; 'none': leave it out (default: "
+                    ".venv/bin/python of the source tree)");
+  model
+      ->add_option("--onnxruntime-threads", flags->onnxruntime_threads,
+                   "ONNX Runtime's threads, on as many of the lanes' cores, the CPU lane's first")
+      ->check(at_least(1))
+      ->capture_default_str();
+  model
+      ->add_option("--onnxruntime-seconds", flags->onnxruntime_seconds,
+                   "Give ONNX Runtime up when an answer takes longer")
+      ->check(at_least(1))
+      ->capture_default_str();
+  model->add_flag("--json", flags->json, "Print JSON");
+  flags->load.add_to(*model);
+  flags->platform.add_to(*model);
+  model->callback([flags, outcome] { *outcome = bench_model(*flags); });
 }
 
 }  // namespace
@@ -84,6 +126,8 @@ void add_bench_command(CLI::App& app, Status* outcome) {
   op->add_flag("--json", op_flags->json, "Print JSON");
   op_flags->platform.add_to(*op);
   op->callback([op_flags, outcome] { *outcome = bench_op(*op_flags); });
+
+  add_bench_model(*bench, outcome);
 }
 
 }  // namespace tandem::cli

@@ -20,4 +20,21 @@ struct BenchOpFlags {
 
 Status bench_op(const BenchOpFlags& flags);
 
+struct BenchModelFlags {
+  PlatformFlags platform;
+  LoadFlags load;
+  std::vector<std::string> models;
+  bool all = false;
+  std::vector<std::string> strategies;
+  int warmup = 2;
+  int runs = 10;
+  int64_t deadline_ms = 10'000;
+  std::string onnxruntime;  // a Python with the package; empty: the one of the source tree
+  int onnxruntime_threads = 1;
+  int onnxruntime_seconds = 60;
+  bool json = false;
+};
+
+Status bench_model(const BenchModelFlags& flags);
+
 }  // namespace tandem::cli

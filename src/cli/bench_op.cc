@@ -450,11 +450,6 @@ nlohmann::json summary_json(const ClassSummary& summary) {
   return json;
 }
 
-nlohmann::json probe_json(const Probe& probe) {
-  return {
-      {"cores", probe.cores}, {"alone_gflops", probe.alone}, {"together_gflops", probe.together}};
-}
-
 void print_row(const Row& row, const std::vector<Site>& sites) {
   fmt::print("{} (x{}, {:.3f} GFLOP)\n", to_string(row.shape.shape), row.shape.count,
              row.flops / 1e9);
@@ -543,8 +538,8 @@ Status bench_op(const BenchOpFlags& flags) {
   const std::vector<ClassSummary> summaries = summarize_all(rows, sites);
   if (flags.json) {
     nlohmann::json report = {{"conditions", conditions.to_json(*platform)},
-                             {"probe_before", probe_json(before)},
-                             {"probe_after", probe_json(after)},
+                             {"probe_before", to_json(before)},
+                             {"probe_after", to_json(after)},
                              {"shapes", nlohmann::json::array()},
                              {"summary", nlohmann::json::array()}};
     for (const Row& row : rows) report["shapes"].push_back(row_json(row));

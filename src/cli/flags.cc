@@ -101,8 +101,7 @@ StatusOr<std::shared_ptr<Platform>> create_platform(const PlatformFlags& flags) 
   return platform;
 }
 
-void ModelFlags::add_to(CLI::App& app) {
-  app.add_option("model", path_, "An ONNX file, or zoo:NAME (see 'tandem zoo list')")->required();
+void LoadFlags::add_to(CLI::App& app) {
   app.add_option("--shape", shapes_,
                  "NAME=1,3,224,224: the shape of an input whose file leaves it open")
       ->allow_extra_args(false);
@@ -111,7 +110,7 @@ void ModelFlags::add_to(CLI::App& app) {
                "a failing kernel)");
 }
 
-StatusOr<Model> ModelFlags::load() const {
+StatusOr<Model> LoadFlags::load(const std::string& path) const {
   LoadOptions options;
   options.optimize = !no_optimize_;
   for (const std::string& text : shapes_) {
@@ -121,7 +120,7 @@ StatusOr<Model> ModelFlags::load() const {
       return invalid_argument("--shape is given twice for one input: " + text);
     }
   }
-  return Model::load(path_, options);
+  return Model::load(path, options);
 }
 
 StatusOr<std::pair<std::string, Dims>> parse_shape(const std::string& text) {

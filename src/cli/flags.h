@@ -36,15 +36,13 @@ class PlatformFlags {
 // Creates the platform and prints its warnings to stderr.
 StatusOr<std::shared_ptr<Platform>> create_platform(const PlatformFlags& flags);
 
-// Which model, with which shapes.
-class ModelFlags {
+// How models are read.
+class LoadFlags {
  public:
   void add_to(CLI::App& app);
-  StatusOr<Model> load() const;
-  const std::string& path() const { return path_; }
+  StatusOr<Model> load(const std::string& path) const;
 
  private:
-  std::string path_;
   std::vector<std::string> shapes_;
   bool no_optimize_ = false;
 };

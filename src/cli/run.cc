@@ -1,25 +1,19 @@
 // `tandem run`: runs a model, checks it, times it.
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/conditions.h"
+#include "cli/contest.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
-#include "cli/interrupt.h"
-#include "cli/progress.h"
-#include "cli/samples.h"
 #include "cli/verify.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "graph/graph.h"
-#include "lane/lane.h"
-#include "schedule/schedule.h"
 #include "schedule/scheduler.h"
-#include "support/clock.h"
 #include "support/statistics.h"
 #include "tandem/session.h"
 
@@ -27,9 +21,10 @@ namespace tandem::cli {
 namespace {
 
 struct Flags {
-  ModelFlags model;
+  std::string model;
+  LoadFlags load;
   PlatformFlags platform;
-  std::string strategy;
+  std::optional<std::string> strategy;
   std::vector<std::string> compare;
   std::vector<std::string> inputs;
   uint64_t seed = 1;
@@ -44,114 +39,6 @@ struct Flags {
   bool json = false;
 };
 
-const char* sync_name(SyncMechanism sync) {
-  switch (sync) {
-    case SyncMechanism::kAuto:
-      return "auto";
-    case SyncMechanism::kSvm:
-      return "svm";
-    case SyncMechanism::kEvent:
-      return "event";
-  }
-  return "unknown";
-}
-
-// --- what a schedule looks like ---
-
-struct Division {
-  std::vector<int> slices;  // per lane
-  int split = 0;            // operators on more than one lane
-  int waits = 0;            // crossings between lanes
-};
-
-Division divide(const Graph& graph, const Schedule& schedule) {
-  Division division;
-  std::vector<std::set<size_t>> lanes(graph.operators().size());
-  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
-    division.slices.push_back(static_cast<int>(schedule.lanes[lane].size()));
-    for (const ScheduledSlice& scheduled : schedule.lanes[lane]) {
-      lanes[scheduled.slice.op].insert(lane);
-      division.waits += static_cast<int>(scheduled.waits.size());
-    }
-  }
-  division.split = static_cast<int>(std::count_if(
-      lanes.begin(), lanes.end(), [](const std::set<size_t>& set) { return set.size() > 1; }));
-  return division;
-}
-
-// --- timing ---
-
-// One strategy under measurement.
-struct Contender {
-  std::string strategy;
-  std::unique_ptr<Session> session;
-  std::vector<double> milliseconds;       // of inferences
-  std::vector<double> call_milliseconds;  // of run(), copies of inputs and outputs included
-  int preempted = 0;                      // runs in which a thread lost its core for a while
-  std::vector<HostTensor> outputs;        // of the last run
-};
-
-StatusOr<Contender> prepare(const std::string& strategy, const Model& model,
-                            const std::shared_ptr<Platform>& platform, const Flags& flags) {
-  SessionOptions options;
-  options.strategy = strategy;
-  options.sync = flags.sync;
-  options.deadline = std::chrono::milliseconds(flags.deadline_ms);
-  options.fall_back = flags.fall_back;
-  options.calibration_dir = flags.platform.calibration_dir();
-  options.keep_all = flags.verify;
-  options.check_numerics = flags.check_numerics;
-  const Progress progress("preparing " + strategy);
-  Contender contender;
-  contender.strategy = strategy;
-  TANDEM_ASSIGN_OR_RETURN(contender.session, Session::create(model, platform, options));
-  return contender;
-}
-
-// Runs all contenders in turn, so that whatever disturbs the machine disturbs all alike; each round
-// starts with the next one. Ends early, after a whole round, if the user interrupts it.
-Status measure(std::vector<Contender>& contenders, const Flags& flags,
-               const std::vector<HostTensor>& inputs) {
-  const InterruptWatch interrupt;
-  Progress progress("running", flags.warmup + flags.runs);
-  for (int round = 0; round < flags.warmup + flags.runs; ++round, progress.step()) {
-    if (InterruptWatch::seen()) return {};
-    for (size_t i = 0; i < contenders.size(); ++i) {
-      Contender& contender = contenders[(round + i) % contenders.size()];
-      const PreemptionWatch watch;
-      const Clock::time_point begin = Clock::now();
-      TANDEM_RETURN_IF_ERROR(contender.session->run(inputs, &contender.outputs)
-                                 .with_context("strategy " + contender.strategy));
-      const double call_us = microseconds(Clock::now() - begin);
-      if (round < flags.warmup) continue;
-      // Only counted, not left out: here the engine's own threads can get into each other's way,
-      // and that is its time.
-      if (watch.preempted()) ++contender.preempted;
-      contender.milliseconds.push_back(contender.session->last_run_us() / 1000);
-      contender.call_milliseconds.push_back(call_us / 1000);
-    }
-  }
-  return {};
-}
-
-// The bound on what two lanes can reach together: each does its share at the speed it has alone.
-struct Limit {
-  double best_ms = 0;   // of the lanes alone
-  double speed_up = 0;  // over the best: 1 + t_fast / t_slow
-};
-
-std::optional<Limit> limit_of(const std::vector<Contender>& contenders) {
-  double cpu = 0;
-  double gpu = 0;
-  for (const Contender& contender : contenders) {
-    const double median = summarize(contender.milliseconds).median;
-    if (contender.strategy == "cpu") cpu = median;
-    if (contender.strategy == "gpu") gpu = median;
-  }
-  if (cpu <= 0 || gpu <= 0) return std::nullopt;
-  return Limit{std::min(cpu, gpu), 1 + std::min(cpu, gpu) / std::max(cpu, gpu)};
-}
-
 // --- reports ---
 
 nlohmann::json summary_json(const Summary& summary) {
@@ -165,29 +52,11 @@ nlohmann::json summary_json(const Summary& summary) {
 nlohmann::json contender_json(const Contender& contender, const Model& model,
                               const std::vector<std::string>& lane_names,
                               const std::optional<Limit>& limit) {
-  const Session& session = *contender.session;
-  const Division division = divide(model.graph(), session.schedule());
-  nlohmann::json slices;
-  for (size_t lane = 0; lane < division.slices.size(); ++lane) {
-    slices[lane_names[lane]] = division.slices[lane];
-  }
-  const Summary time = summarize(contender.milliseconds);
-  nlohmann::json json = {{"strategy", contender.strategy},
-                         {"sync", sync_name(session.sync())},
-                         {"time_ms", summary_json(time)},
-                         {"call_ms", summary_json(summarize(contender.call_milliseconds))},
-                         {"slices", slices},
-                         {"preempted_runs", contender.preempted},
-                         {"split_operators", division.split},
-                         {"waits", division.waits},
-                         {"arena_bytes", session.arena_bytes()},
-                         {"arena_bytes_without_reuse", session.arena_bytes_without_reuse()},
-                         {"fall_back_reason", session.fall_back_reason()},
-                         {"initialization_ms",
-                          {{"calibrate", session.times().calibrate_ms},
-                           {"schedule", session.times().schedule_ms},
-                           {"memory", session.times().memory_ms},
-                           {"bind", session.times().bind_ms}}}};
+  const Summary time = contender.milliseconds.summary();
+  nlohmann::json json = session_json(contender, model, lane_names);
+  json["strategy"] = contender.strategy;
+  json["time_ms"] = summary_json(time);
+  json["call_ms"] = summary_json(contender.call_milliseconds.summary());
   if (limit && time.median > 0) {
     json["speed_up_over_best_lane"] = limit->best_ms / time.median;
     json["share_of_limit"] = limit->best_ms / time.median / limit->speed_up;
@@ -198,8 +67,7 @@ nlohmann::json contender_json(const Contender& contender, const Model& model,
 void print_contender(const Contender& contender, const Model& model,
                      const std::vector<std::string>& lane_names,
                      const std::optional<Limit>& limit) {
-  const Summary time = summarize(contender.milliseconds);
-  const Division division = divide(model.graph(), contender.session->schedule());
+  const Summary time = contender.milliseconds.summary();
   std::string line =
       fmt::format("{:8} median {:9.3f} ms   p90 {:9.3f}   min {:9.3f}   spread {:4.1f}%",
                   contender.strategy, time.median, time.p90, time.min, 100 * time.spread);
@@ -208,22 +76,11 @@ void print_contender(const Contender& contender, const Model& model,
     line += fmt::format("   {:.3f}x the best lane, {:.2f} of the limit", speed_up,
                         speed_up / limit->speed_up);
   }
-  if (contender.preempted > 0) {
-    line += fmt::format("   ({} runs were preempted)", contender.preempted);
+  if (const int preempted = contender.milliseconds.disturbed(); preempted > 0) {
+    line += fmt::format("   ({} runs were preempted, {} left out)", preempted,
+                        contender.milliseconds.dropped());
   }
-  fmt::print("{}\n", line);
-  std::vector<std::string> slices;
-  for (size_t lane = 0; lane < division.slices.size(); ++lane) {
-    slices.push_back(fmt::format("{} {}", lane_names[lane], division.slices[lane]));
-  }
-  const SessionTimes& times = contender.session->times();
-  fmt::print(
-      "         slices: {}; {} operators split, {} waits (sync {}); arena {:.1f} MB; ready after "
-      "{:.0f} ms (calibrating {:.0f}, scheduling {:.0f}, memory {:.0f}, binding {:.0f})\n",
-      fmt::join(slices, ", "), division.split, division.waits, sync_name(contender.session->sync()),
-      static_cast<double>(contender.session->arena_bytes()) / 1e6,
-      times.calibrate_ms + times.schedule_ms + times.memory_ms + times.bind_ms, times.calibrate_ms,
-      times.schedule_ms, times.memory_ms, times.bind_ms);
+  fmt::print("{}\n{}", line, session_text(contender, model, lane_names, "         "));
   if (!contender.session->fall_back_reason().empty()) {
     fmt::print(stderr, "warning: {} fell back: {}\n", contender.strategy,
                contender.session->fall_back_reason());
@@ -267,9 +124,20 @@ std::string specs_text(const std::vector<TensorSpec>& specs) {
 
 std::vector<std::string> strategies(const Flags& flags) {
   if (!flags.compare.empty()) return flags.compare;
-  if (!flags.strategy.empty()) return {flags.strategy};
+  if (flags.strategy) return {*flags.strategy};
   if (!flags.platform.use_gpu()) return {"intra"};
   return {*flags.platform.use_gpu() ? "gpu" : "cpu"};
+}
+
+SessionOptions session_options(const Flags& flags) {
+  SessionOptions options;
+  options.sync = flags.sync;
+  options.deadline = std::chrono::milliseconds(flags.deadline_ms);
+  options.fall_back = flags.fall_back;
+  options.calibration_dir = flags.platform.calibration_dir();
+  options.keep_all = flags.verify;
+  options.check_numerics = flags.check_numerics;
+  return options;
 }
 
 Status run(const Flags& flags) {
@@ -277,7 +145,7 @@ Status run(const Flags& flags) {
   const std::vector<std::string> names = strategies(flags);
   // Before anything slow.
   for (const std::string& name : names) TANDEM_RETURN_IF_ERROR(make_scheduler(name).status());
-  TANDEM_ASSIGN_OR_RETURN(const Model model, flags.model.load());
+  TANDEM_ASSIGN_OR_RETURN(const Model model, flags.load.load(flags.model));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs,
                           make_inputs(model, flags.inputs, flags.seed));
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Platform> platform,
@@ -286,14 +154,19 @@ Status run(const Flags& flags) {
 
   std::vector<Contender> contenders;
   for (const std::string& name : names) {
-    TANDEM_ASSIGN_OR_RETURN(Contender contender, prepare(name, model, platform, flags));
+    TANDEM_ASSIGN_OR_RETURN(Contender contender,
+                            prepare(name, model, platform, session_options(flags)));
     contenders.push_back(std::move(contender));
   }
-  TANDEM_RETURN_IF_ERROR(measure(contenders, flags, inputs));
-  const size_t rounds = contenders.front().milliseconds.size();
+  std::vector<Turn> turns;
+  for (Contender& contender : contenders) {
+    turns.emplace_back([&](bool timed) { return run_once(contender, inputs, timed); });
+  }
+  TANDEM_RETURN_IF_ERROR(take_turns(turns, flags.warmup, flags.runs, "running"));
+  const int rounds = contenders.front().milliseconds.count();
   if (rounds == 0) return cancelled("interrupted before the first timed run");
   Status outcome;
-  if (rounds < static_cast<size_t>(flags.runs)) {
+  if (rounds < flags.runs) {
     outcome = cancelled(fmt::format("interrupted after {} of {} runs", rounds, flags.runs));
   }
 
@@ -326,6 +199,8 @@ Status run(const Flags& flags) {
     nlohmann::json json = {{"model", model.name()},
                            {"operators", model.graph().operators().size()},
                            {"conditions", conditions.to_json(*platform)},
+                           {"load_ms", load_times_json(model.load_times())},
+                           {"program_cache", program_cache_json(*platform)},
                            {"strategies", nlohmann::json::array()}};
     for (const Contender& contender : contenders) {
       json["strategies"].push_back(contender_json(contender, model, lane_names, limit));
@@ -335,9 +210,12 @@ Status run(const Flags& flags) {
     fmt::print("{}\n", json.dump(2));
     return outcome;
   }
-  fmt::print("{}: {} operators; inputs {}; outputs {}\n", model.name(),
-             model.graph().operators().size(), specs_text(model.inputs()),
-             specs_text(model.outputs()));
+  const LoadTimes& load = model.load_times();
+  fmt::print(
+      "{}: {} operators; inputs {}; outputs {}; read in {:.0f} ms, imported in {:.0f}, passes "
+      "{:.0f}\n",
+      model.name(), model.graph().operators().size(), specs_text(model.inputs()),
+      specs_text(model.outputs()), load.parse_ms, load.import_ms, load.pass_ms);
   for (const Contender& contender : contenders) {
     print_contender(contender, model, lane_names, limit);
   }
@@ -354,7 +232,9 @@ Status run(const Flags& flags) {
 void add_run_command(CLI::App& app, Status* outcome) {
   CLI::App* command = app.add_subcommand("run", "Run a model, check it, time it");
   const auto flags = std::make_shared<Flags>();
-  flags->model.add_to(*command);
+  command->add_option("model", flags->model, "An ONNX file, or zoo:NAME (see 'tandem zoo list')")
+      ->required();
+  flags->load.add_to(*command);
   const std::string known = fmt::format("{}", fmt::join(scheduler_names(), ", "));
   CLI::Option* strategy = command->add_option(
       "--strategy", flags->strategy,
@@ -369,7 +249,9 @@ void add_run_command(CLI::App& app, Status* outcome) {
                    "NAME=FILE.npy, NAME=random, or without NAME if there is one input "
                    "(default: random)")
       ->allow_extra_args(false);
-  command->add_option("--seed", flags->seed, "Seed of random inputs")->capture_default_str();
+  command->add_option("--seed", flags->seed, "Seed of random inputs")
+      ->check(at_least(0))
+      ->capture_default_str();
   command->add_option(
       "--output", flags->output,
       "Write each output of the last run to this folder as NAME.npy, with --compare to "
@@ -386,7 +268,14 @@ void add_run_command(CLI::App& app, Status* outcome) {
   command
       ->add_option("--sync", flags->sync,
                    "How lanes wait for each other: auto, svm or event (default: auto)")
-      ->transform(CLI::CheckedTransformer(mechanisms))
+      ->transform([mechanisms](const std::string& text) {
+        const auto found = mechanisms.find(text);
+        if (found != mechanisms.end()) return std::to_string(static_cast<int>(found->second));
+        std::vector<std::string> names;
+        for (const auto& [name, mechanism] : mechanisms) names.push_back(name);
+        throw CLI::ValidationError(fmt::format("--sync: there is no mechanism '{}'; there are: {}",
+                                               text, fmt::join(names, ", ")));
+      })
       ->type_name("MECHANISM");
   command->add_flag("--verify", flags->verify,
                     "Compare every operator with the reference interpreter (slow), and name the "

@@ -27,7 +27,11 @@ void Samples::add(double value, bool disturbed) {
   (disturbed ? disturbed_ : clean_).push_back(value);
 }
 
-bool Samples::enough() const { return clean_.size() >= kLeastClean; }
+bool Samples::enough() const {
+  const auto all = static_cast<double>(clean_.size() + disturbed_.size());
+  return clean_.size() >= kLeastClean &&
+         static_cast<double>(clean_.size()) >= least_clean_share_ * all;
+}
 
 Summary Samples::summary() const {
   if (enough()) return summarize(clean_);
@@ -36,6 +40,6 @@ Summary Samples::summary() const {
   return summarize(std::move(all));
 }
 
-int Samples::dropped() const { return enough() ? static_cast<int>(disturbed_.size()) : 0; }
+int Samples::dropped() const { return enough() ? disturbed() : 0; }
 
 }  // namespace tandem::cli

@@ -275,7 +275,9 @@ StatusOr<std::vector<CountedShape>> parse_csv(const std::string& text, const std
     if (!row.ok()) return row.status().with_context(fmt::format("{}:{}", label, number));
     shapes.push_back(*row);
   }
-  if (shapes.empty()) return corrupt(label + ": no shapes in it");
+  if (shapes.empty())
+    return corrupt(label +
+                   ": no shapes in it; 'tandem zoo shapes NAME -o FILE' writes such a file");
   return shapes;
 }
 

@@ -1,10 +1,13 @@
 // `tandem zoo`: the built-in networks.
 #include "zoo/zoo.h"
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/network_file.h"
 #include "cli/progress.h"
 #include "cli/shapes.h"
 #include "fmt/format.h"
@@ -30,23 +33,15 @@ void list(bool json) {
     fmt::print("{}\n", nlohmann::json{{"networks", networks}}.dump(2));
     return;
   }
-  fmt::print("{:16} {:>18} {:>12} {:>8}  {}\n", "name", "input", "parameters", "GFLOP",
+  size_t width = 0;
+  for (const zoo::Entry& entry : entries) width = std::max(width, entry.name.size());
+  fmt::print("{:{}} {:>14} {:>12} {:>8}  {}\n", "name", width, "input", "parameters", "GFLOP",
              "description");
   for (const zoo::Entry& entry : entries) {
-    fmt::print("{:16} {:>18} {:>12} {:>8.3f}  {}\n", entry.name,
+    fmt::print("{:{}} {:>14} {:>12} {:>8.3f}  {}\n", entry.name, width,
                fmt::format("{}", fmt::join(entry.input_dims, "x")), entry.parameters, entry.gflops,
                entry.description);
   }
-}
-
-Status export_network(const std::string& name, uint64_t seed, const std::string& path) {
-  const Progress progress("building " + name);
-  TANDEM_ASSIGN_OR_RETURN(const onnx::ModelProto model, zoo::build(name, seed));
-  std::string bytes;
-  if (!model.SerializeToString(&bytes)) {
-    return resource_exhausted(name + " does not fit into one ONNX file");
-  }
-  return write_file(path, bytes);
 }
 
 Status print_shapes(const std::string& name, const std::string& path) {
@@ -79,9 +74,11 @@ void add_zoo_command(CLI::App& app, Status* outcome) {
   CLI::App* export_app = zoo->add_subcommand("export", "Write one as an ONNX file");
   export_app->add_option("name", flags->name, "See 'tandem zoo list'")->required();
   export_app->add_option("-o,--output", flags->path, "The file to write")->required();
-  export_app->add_option("--seed", flags->seed, "Seed of the weights")->capture_default_str();
+  export_app->add_option("--seed", flags->seed, "Seed of the weights")
+      ->check(at_least(0))
+      ->capture_default_str();
   export_app->callback(
-      [flags, outcome] { *outcome = export_network(flags->name, flags->seed, flags->path); });
+      [flags, outcome] { *outcome = write_network(flags->name, flags->seed, flags->path); });
 
   CLI::App* shapes_app = zoo->add_subcommand(
       "shapes",

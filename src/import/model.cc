@@ -15,6 +15,7 @@
 #include "import/onnx/importer.h"
 #include "support/guarded.h"
 #include "support/memory_left.h"
+#include "support/stopwatch.h"
 #include "zoo/zoo.h"
 
 namespace tandem {
@@ -49,16 +50,24 @@ StatusOr<onnx::ModelProto> read_file(const std::string& path) {
   return proto;
 }
 
+// `parsing` began before the file was read.
 StatusOr<Model> build(onnx::ModelProto proto, const std::string& label,
-                      std::optional<std::string> folder, const LoadOptions& options) {
+                      std::optional<std::string> folder, const LoadOptions& options,
+                      const Stopwatch& parsing) {
+  LoadTimes times;
+  times.parse_ms = parsing.milliseconds();
+  const Stopwatch importing;
   TANDEM_ASSIGN_OR_RETURN(Graph graph,
                           import_onnx(std::move(proto), label, std::move(folder), options));
+  times.import_ms = importing.milliseconds();
+  const Stopwatch passes;
   if (options.optimize) {
     TANDEM_ASSIGN_OR_RETURN(graph, optimize(graph));
   }
   TANDEM_ASSIGN_OR_RETURN(graph, assign_layouts(graph));
   TANDEM_RETURN_IF_ERROR(graph.validate().with_context(label));
-  return Model(std::make_shared<const Graph>(std::move(graph)));
+  times.pass_ms = passes.milliseconds();
+  return Model(std::make_shared<const Graph>(std::move(graph)), times);
 }
 
 std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<TensorId>& tensors) {
@@ -86,14 +95,15 @@ StatusOr<Model> without_exceptions(const std::string& label, const Load& load) {
 
 StatusOr<Model> Model::load(const std::string& path, const LoadOptions& options) {
   return without_exceptions(path, [&]() -> StatusOr<Model> {
+    const Stopwatch parsing;
     if (path.starts_with(kZooPrefix)) {
       TANDEM_ASSIGN_OR_RETURN(onnx::ModelProto proto,
                               zoo::build(std::string_view(path).substr(kZooPrefix.size())));
-      return build(std::move(proto), path, std::nullopt, options);
+      return build(std::move(proto), path, std::nullopt, options, parsing);
     }
     TANDEM_ASSIGN_OR_RETURN(onnx::ModelProto proto, read_file(path));
     const std::string folder = std::filesystem::path(path).parent_path().string();
-    return build(std::move(proto), path, folder, options);
+    return build(std::move(proto), path, folder, options, parsing);
   });
 }
 
@@ -103,18 +113,20 @@ StatusOr<Model> Model::parse(std::string_view bytes, const std::string& label,
     return too_large(label);
   }
   return without_exceptions(label, [&]() -> StatusOr<Model> {
+    const Stopwatch parsing;
     onnx::ModelProto proto;
     if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
       return unreadable(label);
     }
-    return build(std::move(proto), label, std::nullopt, options);
+    return build(std::move(proto), label, std::nullopt, options, parsing);
   });
 }
 
-Model::Model(std::shared_ptr<const Graph> graph)
+Model::Model(std::shared_ptr<const Graph> graph, const LoadTimes& times)
     : graph_(std::move(graph)),
       inputs_(specs_of(*graph_, graph_->inputs())),
-      outputs_(specs_of(*graph_, graph_->outputs())) {}
+      outputs_(specs_of(*graph_, graph_->outputs())),
+      load_times_(times) {}
 
 const std::string& Model::name() const { return graph_->name; }
 

@@ -61,6 +61,15 @@ class Task {
   virtual const ImplementationInfo& info() const = 0;
 };
 
+// What making a program's slices ready took apart from choosing implementations and packing
+// weights.
+struct PreparationStats {
+  double compile_us = 0;      // compiling programs, or loading them from a cache
+  double warm_us = 0;         // first launches, in which drivers finish compiling
+  int programs_compiled = 0;  // from source
+  int programs_cached = 0;    // from a cache on disk
+};
+
 // One graph on one lane: holds packed weights and scratch.
 class LaneProgram {
  public:
@@ -73,6 +82,8 @@ class LaneProgram {
   virtual StatusOr<ImplementationInfo> implementation(const Slice& slice, int threads) const = 0;
   // Bytes held in packed weights and scratch.
   virtual size_t bytes() const = 0;
+  // Of all calls of bind() so far. Zeros on lanes that compile nothing.
+  virtual PreparationStats preparation() const { return {}; }
 
   // Of a lane that computes on memory of its own (see computes_on_own_memory()): enqueue a copy of
   // a region of a tensor from where the bindings say that it lies to the lane's memory, and back.

@@ -82,6 +82,7 @@ Status Executor::bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
                            const std::vector<Transfers::Around>& transfers,
                            const TensorBindings& bindings) {
   LaneState& state = lanes_[lane];
+  const Clock::time_point begin = Clock::now();
   TANDEM_ASSIGN_OR_RETURN(state.program, crew_->lanes()[lane]->load(graph_, bindings));
   for (const ScheduledSlice& scheduled : slices) {
     auto task = state.program->bind(scheduled.slice, scheduled.threads);
@@ -91,7 +92,26 @@ Status Executor::bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
     state.slices.push_back(
         {scheduled.slice, scheduled.waits, std::move(task).value(), std::move(around)});
   }
+  state.bind_us = microseconds(Clock::now() - begin);
   return {};
+}
+
+std::vector<LanePreparation> Executor::preparations() const {
+  std::vector<LanePreparation> preparations;
+  for (size_t l = 0; l < lanes_.size(); ++l) {
+    const LaneState& state = lanes_[l];
+    if (!state.program) continue;
+    const PreparationStats stats = state.program->preparation();
+    LanePreparation& lane = preparations.emplace_back();
+    lane.lane = crew_->info(static_cast<int>(l)).name;
+    lane.compile_ms = stats.compile_us / 1000;
+    lane.warm_ms = stats.warm_us / 1000;
+    lane.pack_ms = state.bind_us / 1000 - lane.compile_ms - lane.warm_ms;
+    lane.programs_compiled = stats.programs_compiled;
+    lane.programs_cached = stats.programs_cached;
+    lane.bytes = state.program->bytes();
+  }
+  return preparations;
 }
 
 Status Executor::run(const std::function<void()>& prepare, const std::function<void()>& collect,

@@ -62,6 +62,8 @@ class Executor {
   // The lanes that are to blame for the last run's error, if they can be told: those that returned
   // an error, or that were at a slice when the deadline passed.
   const std::vector<int>& blamed_lanes() const { return blamed_; }
+  // Of the lanes that have slices.
+  std::vector<LanePreparation> preparations() const;
 
  private:
   struct BoundSlice {
@@ -73,6 +75,7 @@ class Executor {
   enum class Phase : uint8_t { kDone, kWaiting, kComputing };
   struct LaneState {
     std::unique_ptr<LaneProgram> program;
+    double bind_us = 0;
     std::vector<BoundSlice> slices;
     size_t fed = 0;  // of a queue lane: how many slices are enqueued
     // Of a host lane: what it is doing, for reports.

@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <numeric>
+#include <map>
+#include <set>
 
 #include "support/memory_left.h"
 
@@ -101,6 +102,55 @@ Residents residents_of(const Graph& graph, const Placement& placement) {
   return residents;
 }
 
+// The most of `others` that is in use at once, if a single lane touches any of them; else zero.
+int64_t most_alive(const Graph& graph, const Residents& residents,
+                   const std::vector<Lifetime>& lifetimes) {
+  std::set<size_t> lanes;
+  for (TensorId id : residents.others) {
+    for (size_t l = 0; l < lifetimes[id].last.size(); ++l) {
+      if (lifetimes[id].last[l] > 0) lanes.insert(l);
+    }
+  }
+  if (lanes.size() != 1) return 0;
+  const size_t lane = *lanes.begin();
+  // By position in the lane's order: what begins to be in use there, less what has ceased to be.
+  std::map<int, int64_t> changes;
+  constexpr int kEnd = std::numeric_limits<int>::max();
+  for (TensorId id : residents.others) {
+    const Lifetime& life = lifetimes[id];
+    if (!life.touched && !life.from_start) continue;
+    changes[life.from_start ? 0 : life.before[lane]] += bytes_of(graph.tensor(id));
+    changes[life.to_end ? kEnd : life.last[lane]] -= bytes_of(graph.tensor(id));
+  }
+  int64_t alive = 0;
+  int64_t most = 0;
+  for (const auto& [at, change] : changes) {
+    alive += change;
+    most = std::max(most, alive);
+  }
+  return most;
+}
+
+// All of SessionMemory but the arena.
+SessionMemory demand_of(const Graph& graph, const Residents& residents,
+                        const std::vector<Lifetime>* lifetimes) {
+  SessionMemory memory;
+  int64_t constants = 0;
+  const auto add = [&](TensorId id) {
+    const Tensor& tensor = graph.tensor(id);
+    memory.without_reuse += bytes_of(tensor);
+    memory.padding += bytes_of(tensor) - element_count(tensor.dims) * element_size(tensor.type);
+  };
+  for (TensorId id : residents.constants) {
+    add(id);
+    constants += bytes_of(graph.tensor(id));
+  }
+  for (TensorId id : residents.others) add(id);
+  const int64_t alive = lifetimes ? most_alive(graph, residents, *lifetimes) : 0;
+  if (alive > 0) memory.least = static_cast<size_t>(constants + alive);
+  return memory;
+}
+
 // The lowest place where `bytes` fit between the [begin, end) of `taken`.
 int64_t lowest_gap(std::vector<std::pair<int64_t, int64_t>> taken, int64_t from, int64_t bytes) {
   std::sort(taken.begin(), taken.end());
@@ -123,8 +173,7 @@ MemoryPlan place(const Graph& graph, Placement placement, const std::vector<Life
     end += bytes_of(graph.tensor(id));
   }
   const int64_t reusable_from = end;
-  plan.bytes_without_reuse = end;
-  for (TensorId id : residents.others) plan.bytes_without_reuse += bytes_of(graph.tensor(id));
+  plan.memory = demand_of(graph, residents, lifetimes);
 
   // Largest first, each to the lowest place that no tensor alive with it has taken.
   std::vector<TensorId> by_size = residents.others;
@@ -157,7 +206,7 @@ MemoryPlan place(const Graph& graph, Placement placement, const std::vector<Life
     }
     placed.push_back(id);
   }
-  plan.bytes = static_cast<size_t>(end);
+  plan.memory.arena = static_cast<size_t>(end);
 
   for (const TensorPlace& tensor : plan.placement.tensors) {
     plan.survives.push_back(plan.offsets[tensor.root] != kNone && !overwritten[tensor.root]);
@@ -203,7 +252,7 @@ StatusOr<Arena> Arena::create(const Graph& graph, const MemoryPlan& plan,
                               const Allocator& allocate) {
   Arena arena;
   // Kernels may read, not write, a little past the last row that they use.
-  const size_t bytes = plan.bytes + kAlignment;
+  const size_t bytes = plan.memory.arena + kAlignment;
   TANDEM_RETURN_IF_ERROR(check_memory(bytes, "activations need"));
   StatusOr<std::shared_ptr<std::byte>> memory = allocate(bytes);
   if (!memory.ok()) return memory.status().with_context("memory for activations");

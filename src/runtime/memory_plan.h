@@ -9,6 +9,7 @@
 #include "lane/lane.h"
 #include "schedule/placement.h"
 #include "schedule/schedule.h"
+#include "tandem/session.h"
 
 namespace tandem {
 
@@ -20,8 +21,7 @@ namespace tandem {
 struct MemoryPlan {
   Placement placement;
   std::vector<int64_t> offsets;  // bytes, by TensorId; kNone: nothing in the arena
-  size_t bytes = 0;              // of the arena
-  size_t bytes_without_reuse = 0;
+  SessionMemory memory;
   std::vector<bool> survives;  // by TensorId: what it holds after a run is its value
 };
 

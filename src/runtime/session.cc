@@ -15,6 +15,7 @@
 #include "schedule/single_lane.h"
 #include "support/guarded.h"
 #include "support/log.h"
+#include "support/stopwatch.h"
 
 namespace tandem {
 namespace {
@@ -34,14 +35,6 @@ SessionOptions with_bounded_deadline(SessionOptions options) {
   options.deadline = std::min(options.deadline, kYear);
   return options;
 }
-
-class Stopwatch {
- public:
-  double milliseconds() const { return microseconds(Clock::now() - start_) / 1000; }
-
- private:
-  Clock::time_point start_ = Clock::now();
-};
 
 // A schedule with its memory, ready to run.
 struct Engine {
@@ -71,8 +64,7 @@ class SessionImpl final : public Session {
   double last_run_us() const override { return last_run_us_; }
   StatusOr<HostTensor> tensor(const std::string& name) const override;
   const std::string& fall_back_reason() const override { return fall_back_reason_; }
-  size_t arena_bytes() const override { return main_.plan.bytes; }
-  size_t arena_bytes_without_reuse() const override { return main_.plan.bytes_without_reuse; }
+  const SessionMemory& memory() const override { return main_.plan.memory; }
 
  private:
   Problem problem() const;
@@ -232,6 +224,7 @@ Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
       engine->executor,
       Executor::create(*graph_, engine->schedule, engine->arena->bindings(), crew_, options));
   times_.bind_ms += bind.milliseconds();
+  if (engine == &main_) times_.lanes = engine->executor->preparations();
   return {};
 }
 

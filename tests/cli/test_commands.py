@@ -89,14 +89,51 @@ class Run(CliTest):
         report = self.succeed_json("run", "zoo:tiny_conv", "--num_runs", 1, "--use_gpu=true")
         self.assertEqual(report["strategies"][0]["strategy"], "gpu")
 
+    def compiled_files(self):
+        """Programs in Tandem's cache, and what the driver keeps of them in its own."""
+        return {
+            path: path.stat().st_mtime_ns
+            for path in self.cache.rglob("*")
+            if path.suffix in (".clbin", ".so", ".bc")
+        }
+
     def test_a_second_start_compiles_nothing(self):
         self.use_fresh_caches()
-        self.succeed("run", "zoo:tiny_conv", "--strategy", "gpu", "--runs", 1)
-        programs = self.cache / "tandem/programs"
-        before = {path: path.stat().st_mtime_ns for path in programs.iterdir()}
-        self.assertTrue(before)
-        self.succeed("run", "zoo:tiny_conv", "--strategy", "gpu", "--runs", 1)
-        self.assertEqual({p: p.stat().st_mtime_ns for p in programs.iterdir()}, before)
+        starts = []
+        for _ in range(2):
+            report = self.succeed_json("run", "zoo:tiny_conv", "--strategy", "gpu", "--runs", 1)
+            lane = report["strategies"][0]["initialization_ms"]["lanes"]["gpu"]
+            starts.append((report["program_cache"], lane, self.compiled_files()))
+        (first, first_lane, files), (second, second_lane, files_then) = starts
+        self.assertGreater(first["misses"], 0)
+        self.assertGreater(first_lane["programs_compiled"], 0)
+        self.assertTrue(any(path.suffix == ".clbin" for path in files))
+        self.assertEqual(second["misses"], 0)
+        self.assertEqual(second_lane["programs_compiled"], 0)
+        self.assertEqual(second["hits"], first["misses"])
+        self.assertEqual(files_then, files)
+
+    def test_times_by_part_add_up(self):
+        report = self.succeed_json("run", "zoo:tiny_conv", "--compare", "cpu,gpu,intra", "--runs", 1)
+        for key in ("parse", "import", "passes"):
+            self.assertGreater(report["load_ms"][key], 0)
+        for strategy, lanes in zip(report["strategies"], (["cpu"], ["gpu"], ["cpu", "gpu"])):
+            times = strategy["initialization_ms"]
+            self.assertEqual(list(times["lanes"]), lanes)
+            parts = [times[key] for key in ("calibrate", "schedule", "memory", "bind")]
+            self.assertAlmostEqual(times["total"], sum(parts))
+            for lane in times["lanes"].values():
+                of_lane = [lane[key] for key in ("pack", "compile", "warm")]
+                self.assertGreaterEqual(min(of_lane), 0)
+                self.assertLessEqual(sum(of_lane), times["bind"])
+                self.assertGreater(strategy["memory"]["packed_bytes"][lanes[0]], 0)
+
+    def test_memory_is_reused_and_padding_counted(self):
+        report = self.succeed_json("run", "zoo:tiny_conv", "--strategy", "cpu", "--runs", 1)
+        memory = report["strategies"][0]["memory"]
+        self.assertLessEqual(memory["least_bytes"], memory["arena_bytes"])
+        self.assertLess(memory["arena_bytes"], memory["arena_bytes_without_reuse"])
+        self.assertLess(memory["padding_bytes_without_reuse"], memory["arena_bytes_without_reuse"])
 
 
 class Zoo(CliTest):

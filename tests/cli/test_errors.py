@@ -20,7 +20,7 @@ class CommandLine(CliTest):
     def test_every_command_has_help(self):
         for command in (
             [], ["devices"], ["run"], ["zoo"], ["zoo", "list"], ["zoo", "export"],
-            ["zoo", "shapes"], ["bench"], ["bench", "sync"], ["bench", "op"],
+            ["zoo", "shapes"], ["bench"], ["bench", "sync"], ["bench", "op"], ["bench", "model"],
         ):
             with self.subTest(command=command):
                 self.assertIn("Usage:", self.succeed(*command, "--help").stdout)
@@ -32,12 +32,19 @@ class CommandLine(CliTest):
         for arguments in (
             ["--runs", "0"], ["--runs", "many"], ["--warmup", "-1"], ["--deadline-ms", "0"],
             ["--sync", "telepathy"], ["--strategy", "cpu", "--compare", "cpu,gpu"],
+            ["--seed", "-1"],
         ):
             with self.subTest(arguments=arguments):
                 self.refuse("run", "zoo:tiny_conv", *arguments, status=2)
 
     def test_unknown_strategy_lists_the_known_ones(self):
         self.refuse("run", "zoo:tiny_conv", "--strategy", "best", says=["best", "cpu", "gpu", "intra"])
+        self.refuse("run", "zoo:tiny_conv", "--strategy", "", says=["''", "intra"])
+
+    def test_unknown_mechanism_lists_the_known_ones(self):
+        done = self.refuse("run", "zoo:tiny_conv", "--sync", "telepathy", status=2)
+        for text in ("'telepathy'", "auto", "event", "svm"):
+            self.assertIn(text, done.stderr)
 
     def test_cores_that_do_not_exist(self):
         self.refuse("run", "zoo:tiny_conv", "--cpu-cores", "4095", says=["4095", "this machine has"])
@@ -211,8 +218,9 @@ class Files(CliTest):
         header = self.succeed("zoo", "shapes", "tiny_conv").stdout.splitlines()[3]
         path.write_text(f"{header}\nconv,1,2\n")
         self.refuse("bench", "op", "--shapes", path, says=["shapes.csv:2", "columns"])
-        path.write_text(f"{header}\n")
-        self.refuse("bench", "op", "--shapes", path, says=["no shapes"])
+        for content in (f"{header}\n", ""):
+            path.write_text(content)
+            self.refuse("bench", "op", "--shapes", path, says=["no shapes", "tandem zoo shapes"])
 
 
 class NoOpenClDevice(CliTest):

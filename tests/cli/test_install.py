@@ -30,6 +30,7 @@ class Install(unittest.TestCase):
 
     def test_the_binary_runs_from_there(self):
         self.assertIn("resnet50", run(self.prefix / "bin/tandem", "zoo", "list"))
+        self.assertTrue((self.prefix / "share/tandem/onnxruntime_worker.py").exists())
 
     def test_another_project_builds_against_it(self):
         build = self.folder / "build"

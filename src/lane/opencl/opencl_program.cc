@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "lane/opencl/packing.h"
+#include "support/clock.h"
 
 namespace tandem::opencl {
 namespace {
@@ -70,13 +71,18 @@ class OpenClProgram final : public LaneProgram {
       if (!launch.ok()) return launch.status().with_context("while binding " + op.name);
       // Drivers finish compiling a kernel when it is first launched; better here than in a run.
       if (lane_->is_first_launch(kernel)) {
+        const Clock::time_point begin = Clock::now();
         TANDEM_RETURN_IF_ERROR(launch->enqueue(lane_->queue()).with_context(op.name));
+        preparation_.warm_us += microseconds(Clock::now() - begin);
         launched = true;
       }
       launches.push_back(std::move(launch).value());
     }
-    if (launched)
+    if (launched) {
+      const Clock::time_point begin = Clock::now();
       TANDEM_RETURN_IF_ERROR(check(clFinish(lane_->queue()), "the first launch of " + op.name));
+      preparation_.warm_us += microseconds(Clock::now() - begin);
+    }
     return std::unique_ptr<Task>(
         std::make_unique<OpenClTask>(lane_->queue(), op.name, plan.info(), std::move(launches)));
   }
@@ -88,6 +94,7 @@ class OpenClProgram final : public LaneProgram {
   }
 
   size_t bytes() const override { return bytes_ + (mirror_ ? mirror_->bytes() : 0); }
+  PreparationStats preparation() const override { return preparation_; }
 
   Status enqueue_upload(TensorId tensor, const Region& region) override {
     return mirror_ ? mirror_->enqueue_upload(tensor, region) : Status();
@@ -97,9 +104,18 @@ class OpenClProgram final : public LaneProgram {
   }
 
  private:
+  StatusOr<cl_program> program_of(const KernelPlan& plan) {
+    const ProgramCacheStats before = lane_->cache_stats();
+    const Clock::time_point begin = Clock::now();
+    StatusOr<cl_program> program = lane_->programs().program(plan.files, plan.options);
+    preparation_.compile_us += microseconds(Clock::now() - begin);
+    preparation_.programs_compiled += lane_->cache_stats().misses - before.misses;
+    preparation_.programs_cached += lane_->cache_stats().hits - before.hits;
+    return program;
+  }
+
   StatusOr<Launch> make_launch(const Operator& op, const KernelPlan& plan) {
-    TANDEM_ASSIGN_OR_RETURN(const cl_program program,
-                            lane_->programs().program(plan.files, plan.options));
+    TANDEM_ASSIGN_OR_RETURN(const cl_program program, program_of(plan));
     cl_int code = CL_SUCCESS;
     Launch launch;
     launch.kernel = Kernel(clCreateKernel(program, plan.kernel.c_str(), &code));
@@ -156,6 +172,7 @@ class OpenClProgram final : public LaneProgram {
   const TensorBindings bindings_;  // as kernels see them
   std::map<std::pair<const Operator*, PackedKind>, std::shared_ptr<std::byte>> packed_;
   size_t bytes_ = 0;
+  PreparationStats preparation_;
 };
 
 }  // namespace

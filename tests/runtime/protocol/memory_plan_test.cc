@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "schedule/dependencies.h"
@@ -60,10 +61,10 @@ TEST(MemoryPlanProperty, NothingAliveIsOverwritten) {
     const Schedule schedule =
         random_schedule(random, graph, static_cast<int>(random.integer(1, 3)));
     const MemoryPlan plan = plan_memory(graph, schedule);
-    EXPECT_EQ(plan.bytes_without_reuse, plan_memory(graph).bytes);
-    EXPECT_LE(plan.bytes, plan.bytes_without_reuse);
-    with_reuse += plan.bytes;
-    without_reuse += plan.bytes_without_reuse;
+    EXPECT_EQ(plan.memory.without_reuse, plan_memory(graph).memory.arena);
+    EXPECT_LE(plan.memory.arena, plan.memory.without_reuse);
+    with_reuse += plan.memory.arena;
+    without_reuse += plan.memory.without_reuse;
 
     const auto bytes_of = [&](TensorId root) {
       const Tensor& tensor = graph.tensor(root);
@@ -114,6 +115,56 @@ TEST(MemoryPlanProperty, NothingAliveIsOverwritten) {
   EXPECT_LT(with_reuse, without_reuse * 3 / 4) << "hardly anything was reused";
 }
 
+// By the definition: at each slice, what was touched before or is touched now, and is touched now
+// or later.
+TEST(MemoryPlanProperty, OnOneLaneLeastIsTheMostInUseAtOnce) {
+  size_t arena = 0;
+  size_t least = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    const Graph graph = random_graph(random, static_cast<int>(random.integer(5, 60)));
+    const Schedule schedule = random_schedule(random, graph, 1);
+    const MemoryPlan plan = plan_memory(graph, schedule);
+    const auto slices = static_cast<int>(schedule.lanes[0].size());
+    struct Use {
+      int first, last;
+    };
+    std::map<TensorId, Use> uses;
+    const auto use = [&](TensorId tensor, int at) {
+      Use& of_root = uses.emplace(plan.placement.tensors[tensor].root, Use{at, at}).first->second;
+      of_root.first = std::min(of_root.first, at);
+      of_root.last = std::max(of_root.last, at);
+    };
+    for (int i = 0; i < slices; ++i) {
+      const Operator& op = graph.op(schedule.lanes[0][i].slice.op);
+      use(op.output, i);
+      for (TensorId t : op.inputs) use(t, i);
+    }
+    for (TensorId t : graph.outputs()) use(t, slices - 1);
+    for (TensorId t : graph.inputs()) {
+      // One that nothing reads is not in use once the first slice runs.
+      if (uses.contains(plan.placement.tensors[t].root)) use(t, 0);
+    }
+    int64_t most = 0;
+    for (int i = 0; i < slices; ++i) {
+      int64_t in_use = 0;
+      for (size_t t = 0; t < graph.tensors().size(); ++t) {
+        const auto id = static_cast<TensorId>(t);
+        if (plan.offsets[t] == kNone) continue;
+        const bool constant = graph.tensor(id).kind == TensorKind::kConstant;
+        if (!constant && (!uses.contains(id) || i < uses[id].first || i > uses[id].last)) continue;
+        in_use += (span_of(graph.tensor(id).dims, graph.tensor(id).layout) * 4 + 63) / 64 * 64;
+      }
+      most = std::max(most, in_use);
+    }
+    EXPECT_EQ(plan.memory.least, static_cast<size_t>(most)) << "seed " << seed;
+    EXPECT_GE(plan.memory.arena, plan.memory.least);
+    arena += plan.memory.arena;
+    least += plan.memory.least;
+  }
+  EXPECT_LE(arena, least * 11 / 10) << "plans are far from what is possible";
+}
+
 TEST(MemoryPlan, AChainNeedsTwoBuffers) {
   Graph graph;
   TensorId x = graph.add_input("x", DataType::kFloat32, {16, 64});
@@ -124,8 +175,8 @@ TEST(MemoryPlan, AChainNeedsTwoBuffers) {
   for (int op = 0; op < 10; ++op) schedule.lanes[0].push_back({.slice = {.op = op}});
   ASSERT_TRUE(derive_waits(graph, &schedule).ok());
   const MemoryPlan plan = plan_memory(graph, schedule);
-  EXPECT_EQ(plan.bytes, 2u * 16 * 64 * 4);
-  EXPECT_EQ(plan.bytes_without_reuse, 11u * 16 * 64 * 4);
+  EXPECT_EQ(plan.memory.arena, 2u * 16 * 64 * 4);
+  EXPECT_EQ(plan.memory.without_reuse, 11u * 16 * 64 * 4);
   EXPECT_TRUE(plan.survives[x]);
   EXPECT_FALSE(plan.survives[graph.inputs()[0]]);
 }

@@ -78,7 +78,7 @@ TEST_F(SessionTest, EveryStrategyIsRight) {
         expect_close(*graph_, inputs, outputs);
         EXPECT_GT(session->last_run_us(), 0);
       }
-      EXPECT_LE(session->arena_bytes(), session->arena_bytes_without_reuse());
+      EXPECT_LE(session->memory().arena, session->memory().without_reuse);
       EXPECT_TRUE(session->fall_back_reason().empty());
     }
   }

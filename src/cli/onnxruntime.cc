@@ -1,0 +1,107 @@
+#include "cli/onnxruntime.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "fmt/format.h"
+#include "support/npy.h"
+
+namespace tandem::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Script {
+  fs::path path;
+  fs::path python;
+};
+
+// The script in a build's source tree, or where it was installed to.
+StatusOr<Script> find_script() {
+  std::error_code error;
+  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
+  for (fs::path folder = binary.parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    for (const char* place : {"tools", "share/tandem"}) {
+      const fs::path path = folder / place / "onnxruntime_worker.py";
+      if (fs::exists(path, error)) return Script{path, folder / ".venv/bin/python"};
+    }
+  }
+  return not_found("there is no onnxruntime_worker.py in a folder tools or share/tandem above " +
+                   binary.string());
+}
+
+StatusOr<nlohmann::json> parse_answer(const std::string& line) {
+  nlohmann::json answer = nlohmann::json::parse(line, nullptr, false);
+  if (!answer.is_object()) return internal_error("an answer that is no JSON object: " + line);
+  if (answer.contains("error")) {
+    const std::string error = answer["error"].dump();
+    return answer.value("missing", false) ? not_found(error) : failed_precondition(error);
+  }
+  return answer;
+}
+
+}  // namespace
+
+StatusOr<nlohmann::json> OnnxRuntime::ask(const nlohmann::json& request) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string line, process_.ask(request.dump(), patience_));
+  return parse_answer(line);
+}
+
+StatusOr<OnnxRuntime> OnnxRuntime::start(const OnnxRuntimeOptions& options,
+                                         const std::string& model,
+                                         const std::vector<TensorSpec>& specs,
+                                         const std::vector<HostTensor>& inputs,
+                                         const std::string& folder) {
+  TANDEM_ASSIGN_OR_RETURN(const Script script, find_script());
+  std::string python = options.python;
+  if (python.empty()) {
+    std::error_code error;
+    if (!fs::exists(script.python, error)) {
+      return not_found(
+          fmt::format("there is no {}; give a Python that has the package onnxruntime with "
+                      "--onnxruntime PYTHON",
+                      script.python.string()));
+    }
+    python = script.python.string();
+  }
+  TANDEM_ASSIGN_OR_RETURN(LineProcess process, LineProcess::start({python, script.path.string()}));
+  OnnxRuntime runtime(std::move(process), options.patience);
+  nlohmann::json request = {{"do", "load"},
+                            {"model", fs::absolute(model).string()},
+                            {"threads", options.threads},
+                            {"cores", options.cores},
+                            {"inputs", nlohmann::json::object()},
+                            {"outputs", folder}};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string path = fmt::format("{}/input{}.npy", folder, i);
+    TANDEM_RETURN_IF_ERROR(write_npy(path, inputs[i]));
+    request["inputs"][specs[i].name] = path;
+  }
+  TANDEM_ASSIGN_OR_RETURN(const nlohmann::json answer, runtime.ask(request));
+  try {
+    runtime.version_ = answer.at("version").get<std::string>();
+    runtime.load_ms_ = answer.at("load_ms").get<double>();
+    for (const auto& path : answer.at("outputs")) {
+      TANDEM_ASSIGN_OR_RETURN(HostTensor output, read_npy(path.get<std::string>()));
+      runtime.outputs_.push_back(std::move(output));
+    }
+  } catch (const nlohmann::json::exception& error) {
+    return internal_error(fmt::format("an answer that lacks something: {}", error.what()));
+  }
+  return runtime;
+}
+
+StatusOr<OnnxRuntime::Run> OnnxRuntime::run() {
+  TANDEM_ASSIGN_OR_RETURN(const nlohmann::json answer, ask({{"do", "run"}}));
+  const double ms = answer.value("ms", 0.0);
+  if (ms <= 0) return internal_error("an answer without a time");
+  return Run{ms, answer.value("preempted", true)};
+}
+
+StatusOr<OnnxRuntime::Memory> OnnxRuntime::measure_memory() {
+  TANDEM_ASSIGN_OR_RETURN(const nlohmann::json answer, ask({{"do", "memory"}}));
+  return Memory{answer.value("arena_bytes", size_t{0}), answer.value("planned_bytes", size_t{0})};
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,156 @@
+"""`tandem bench model`: whole networks beside ONNX Runtime, and what becomes of them without it."""
+
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+from cli_testing import CliTest, model, node, value_info
+
+PYTHON = pathlib.Path(os.environ["TANDEM_SOURCE"]) / ".venv/bin/python"
+STRATEGIES = ["cpu", "gpu", "intra"]
+
+# Stands in for Python with ONNX Runtime, on a model that is one Relu: answers as the real script does,
+# until the fourth run is asked for.
+STAND_IN = """#!{python}
+import json, os, pathlib, signal, struct, sys, time
+HEADER = 128
+runs = 0
+for line in sys.stdin:
+    request = json.loads(line)
+    answer = {{"ms": 1.5, "preempted": False, "arena_bytes": 4096, "planned_bytes": 2048}}
+    if request["do"] == "load":
+        (path,) = request["inputs"].values()
+        content = pathlib.Path(path).read_bytes()
+        values = [{output} for (x,) in struct.iter_unpack("<f", content[HEADER:])]
+        path = pathlib.Path(request["outputs"]) / "0.npy"
+        path.write_bytes(content[:HEADER] + struct.pack(f"<{{len(values)}}f", *values))
+        answer = {{"version": "stand-in", "load_ms": 1.0, "outputs": [str(path)]}}
+    runs += request["do"] == "run"
+    if runs == 4:
+        {fault}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+class BenchModel(CliTest):
+    def stand_in(self, fault="pass", output="max(0, x)"):
+        path = self.work / "python"
+        path.write_text(STAND_IN.format(python=sys.executable, fault=fault, output=output))
+        path.chmod(0o755)
+        return path
+
+    def relu(self):
+        path = self.work / "relu.onnx"
+        path.write_bytes(
+            model(
+                [node("Relu", ["x"], ["y"], "relu")],
+                [value_info("x", [1, 64])],
+                [value_info("y", [1, 64])],
+            )
+        )
+        return path
+
+    def bench(self, *arguments, status=0):
+        done = self.run_tandem("bench", "model", *arguments, "--json")
+        self.assertEqual(done.returncode, status, done.stderr)
+        return json.loads(done.stdout), done.stderr
+
+    @unittest.skipUnless(PYTHON.exists(), "needs .venv with ONNX Runtime")
+    def test_beside_onnxruntime(self):
+        report, _ = self.bench(
+            "tiny_conv", "zoo:tiny_bert", "--strategy", ",".join(STRATEGIES), "--runs", 3,
+            "--onnxruntime", PYTHON,
+        )
+        self.assertEqual([m["model"] for m in report["models"]], ["tiny_conv", "tiny_bert"])
+        (cpu_lane,) = (l for l in report["conditions"]["lanes"] if l["name"] == "cpu")
+        for measured in report["models"]:
+            self.assertEqual(list(measured["strategies"]), STRATEGIES)
+            self.assertEqual(measured["onnxruntime_threads"], 1)
+            self.assertEqual(measured["onnxruntime"]["cores"], cpu_lane["cores"][:1])
+            self.assertGreater(measured["onnxruntime"]["memory"]["planned_bytes"], 0)
+            for times in measured["strategies"].values():
+                self.assertGreater(times["median_ms"], 0)
+                self.assertLessEqual(times["median_ms"], times["p90_ms"])
+                self.assertAlmostEqual(
+                    times["over_onnxruntime"], times["median_ms"] / measured["onnxruntime_ms"]
+                )
+                self.assertLess(times["max_relative_difference"], 1e-4)
+            self.assertGreater(measured["limit"], 1)
+            self.assertGreater(min(measured["probe_before"]["together_read_gbps"]), 0)
+
+    def test_two_threads_of_onnxruntime_have_the_cores_of_both_lanes(self):
+        report, _ = self.bench(
+            self.relu(), "--onnxruntime", self.stand_in(), "--onnxruntime-threads", 2
+        )
+        (measured,) = report["models"]
+        self.assertEqual(measured["onnxruntime_ms"], 1.5)
+        cores = [core for lane in report["conditions"]["lanes"] for core in lane["cores"]]
+        self.assertEqual(measured["onnxruntime"]["cores"], cores[:2])
+
+    def test_other_outputs_are_an_error(self):
+        stand_in = self.stand_in(output="max(0, x) + 0.25")
+        report, errors = self.bench(self.relu(), "--onnxruntime", stand_in, status=1)
+        self.assertIn("differ from ONNX Runtime's", errors)
+        for times in report["models"][0]["strategies"].values():
+            self.assertAlmostEqual(times["max_difference"], 0.25, places=5)
+        stand_in = self.stand_in(output="float('nan')")
+        self.bench(self.relu(), "--onnxruntime", stand_in, status=1)
+
+    def check_figures_are_kept(self, says, *arguments):
+        report, errors = self.bench(self.relu(), *arguments, status=1)
+        for text in says:
+            self.assertIn(text, errors)
+        (measured,) = report["models"]
+        self.assertIsNone(measured["onnxruntime_ms"])
+        self.assertIn(says[0], measured["onnxruntime_error"])
+        for strategy in ("cpu", "gpu"):
+            self.assertGreater(measured["strategies"][strategy]["median_ms"], 0)
+
+    def test_figures_are_kept_when_onnxruntime_dies(self):
+        fault = "os.kill(os.getpid(), signal.SIGKILL)"
+        self.check_figures_are_kept(["signal 9"], "--onnxruntime", self.stand_in(fault))
+        self.check_figures_are_kept(["status 3"], "--onnxruntime", self.stand_in("sys.exit(3)"))
+
+    def test_figures_are_kept_when_onnxruntime_hangs(self):
+        self.check_figures_are_kept(
+            ["1000 ms"], "--onnxruntime", self.stand_in("time.sleep(1000)"),
+            "--onnxruntime-seconds", 1,
+        )
+
+    def test_figures_are_kept_when_onnxruntime_answers_nonsense(self):
+        self.check_figures_are_kept(
+            ["no JSON object"], "--onnxruntime", self.stand_in("print('hello', flush=True)")
+        )
+
+    def test_a_python_that_is_not_there(self):
+        self.check_figures_are_kept(["/nowhere/python"], "--onnxruntime", "/nowhere/python")
+
+    def test_without_onnxruntime(self):
+        report, errors = self.bench("tiny_conv", "--onnxruntime", "none", "--runs", 3)
+        self.assertEqual(errors, "")
+        (measured,) = report["models"]
+        self.assertIsNone(measured["onnxruntime_ms"])
+        self.assertNotIn("over_onnxruntime", measured["strategies"]["cpu"])
+        text = self.succeed("bench", "model", "tiny_conv", "--onnxruntime", "none").stdout
+        for part in ("tiny_conv", "packing", "arena", "probe after", "conditions"):
+            self.assertIn(part, text)
+
+    def test_one_model_that_fails_leaves_the_others(self):
+        (self.work / "damaged.onnx").write_text("no model")
+        report, errors = self.bench("damaged.onnx", "tiny_conv", "--onnxruntime", "none", status=1)
+        self.assertIn("damaged.onnx", errors)
+        failed, measured = report["models"]
+        self.assertIn("damaged.onnx", failed["error"])
+        self.assertGreater(measured["strategies"]["cpu"]["median_ms"], 0)
+
+    def test_what_cannot_be_measured(self):
+        self.refuse("bench", "model", says=["--all"])
+        self.refuse("bench", "model", "skynet", says=["skynet", "tandem zoo list"])
+        self.refuse("bench", "model", "zoo:skynet", says=["skynet", "tandem zoo list"])
+        self.refuse("bench", "model", "tiny_conv", "--strategy", "best", says=["best", "intra"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
