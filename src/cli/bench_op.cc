@@ -7,11 +7,11 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
 #include "cli/baseline.h"
 #include "cli/bench.h"
@@ -488,9 +488,9 @@ void print_summary(const std::vector<ClassSummary>& summaries) {
 
 StatusOr<std::vector<CountedShape>> read_shapes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return not_found("cannot read " + path);
-  return parse_csv(text.str(), path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file || file.bad()) return not_found("cannot read " + path);
+  return parse_csv(text, path);
 }
 
 }  // namespace
