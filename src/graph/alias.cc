@@ -60,30 +60,52 @@ bool has_uniform_rows(const Tensor& tensor, const Dims& strides) {
   return true;
 }
 
-std::optional<AliasView> copy_alias(const CopyAttributes& copy, const Dims& source_strides,
-                                    const Tensor& output) {
+// Batched matrix products walk over any strides between rows, as long as each row is in one piece
+// and starts on a line: the heads of attention need not be brought together.
+bool only_matmuls_read(const Graph& graph, TensorId id) {
+  const std::vector<OperatorId>& consumers = graph.tensor(id).consumers;
+  return !graph.is_output(id) && std::all_of(consumers.begin(), consumers.end(), [&](OperatorId c) {
+    return graph.op(c).kind() == OperatorKind::kMatMul;
+  });
+}
+
+std::optional<AliasView> copy_alias(const Graph& graph, OperatorId id, const Dims& source_strides) {
+  const auto& copy = graph.op(id).as<CopyAttributes>();
+  const Tensor& output = graph.output_of(id);
   const Dims own = strides_of(output.dims, output.layout);
   AliasView view;
   for (size_t a = 0; a < source_strides.size(); ++a) {
     view.offset += copy.start[a] * source_strides[a];
   }
   if (view.offset % kLineFloats != 0) return std::nullopt;
+  bool steps = false;
   for (size_t d = 0; d < output.dims.size(); ++d) {
     if (output.dims[d] == 1) {
       view.strides.push_back(own[d]);
       continue;
     }
-    if (copy.source_axis[d] == kNone || copy.step[d] != 1) return std::nullopt;
-    view.strides.push_back(source_strides[copy.source_axis[d]]);
+    if (copy.source_axis[d] == kNone || copy.step[d] < 1) return std::nullopt;
+    steps = steps || copy.step[d] > 1;
+    view.strides.push_back(source_strides[copy.source_axis[d]] * copy.step[d]);
   }
-  if (same_where_it_matters(output.dims, view.strides, own) ||
-      has_uniform_rows(output, view.strides)) {
+  const bool plain = same_where_it_matters(output.dims, view.strides, own) ||
+                     has_uniform_rows(output, view.strides);
+  if ((plain && !steps) || (has_whole_rows(output.dims, view.strides) &&
+                            only_matmuls_read(graph, graph.op(id).output))) {
     return view;
   }
   return std::nullopt;
 }
 
 }  // namespace
+
+bool has_whole_rows(const Dims& dims, const Dims& strides) {
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const bool innermost = d + 1 == dims.size();
+    if (dims[d] > 1 && (innermost ? strides[d] != 1 : strides[d] % kLineFloats != 0)) return false;
+  }
+  return true;
+}
 
 std::optional<AliasView> alias_strides(const Graph& graph, OperatorId id) {
   const Operator& op = graph.op(id);
@@ -92,7 +114,7 @@ std::optional<AliasView> alias_strides(const Graph& graph, OperatorId id) {
   const Tensor& output = graph.output_of(id);
   const Dims source_strides = memory_strides(graph, op.inputs[0]);
   if (op.kind() == OperatorKind::kCopy) {
-    return copy_alias(op.as<CopyAttributes>(), source_strides, output);
+    return copy_alias(graph, id, source_strides);
   }
   const std::optional<Dims> strides = reshaped_strides(source.dims, source_strides, output.dims);
   const Dims own = strides_of(output.dims, output.layout);

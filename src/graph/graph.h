@@ -75,8 +75,14 @@ struct AliasView {
 // only drops or moves extents of 1, or is a slice of step 1, if kernels can tell the view from a
 // tensor with memory of its own by its strides alone: it starts on a cache line, its innermost
 // stride is 1, and all other dimensions make up rows of one pitch, which is a multiple of
-// kLineFloats. The source may itself be such a view (memory_strides()).
+// kLineFloats. Where kMatMul alone reads the output, it is enough that rows are whole
+// (has_whole_rows()), and steps may be larger: so do the heads of attention lie in the rows of
+// tokens. The source may itself be such a view (memory_strides()).
 std::optional<AliasView> alias_strides(const Graph& graph, OperatorId op);
+
+// Rows, along the last dimension, are in one piece each, and any two lie a multiple of kLineFloats
+// apart: what kMatMul needs of its operands and its output.
+bool has_whole_rows(const Dims& dims, const Dims& strides);
 
 // The strides of a tensor in memory: its layout's, or those of the view that it is.
 Dims memory_strides(const Graph& graph, TensorId tensor);

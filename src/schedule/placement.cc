@@ -38,6 +38,7 @@ class Analysis {
     // Consumers first: when an operand is placed, its concat's own place is known.
     for (auto op = static_cast<OperatorId>(graph_.operators().size()); op-- > 0;) {
       if (graph_.op(op).kind() == OperatorKind::kConcat) place_operands(op);
+      if (graph_.op(op).kind() == OperatorKind::kCopy && !views_[op]) place_source(op);
     }
     // Producers first: a view's source may be a view.
     for (size_t op = 0; op < views_.size(); ++op) {
@@ -72,6 +73,38 @@ class Analysis {
     if (all) placement_.launched[id] = false;
   }
 
+  // The source of a copy that only moves dimensions.
+  void place_source(OperatorId id) {
+    const auto& copy = graph_.op(id).as<CopyAttributes>();
+    const TensorId from = graph_.op(id).inputs[0];
+    const Tensor& source = graph_.tensor(from);
+    const Tensor& output = graph_.output_of(id);
+    const bool fits = source.producer != kNone && source.consumers.size() == 1 &&
+                      !graph_.is_output(from) && !graph_.is_output(graph_.op(id).output) &&
+                      graph_.op(source.producer).kind() == OperatorKind::kMatMul &&
+                      output.layout.padded;
+    if (!fits) return;
+    const TensorPlace parent = placement_.tensors[graph_.op(id).output];
+    Dims strides(source.dims.size(), 0);
+    for (size_t d = 0; d < output.dims.size(); ++d) {
+      if (output.dims[d] == 1) continue;
+      const int axis = copy.source_axis[d];
+      if (axis == kNone || strides[axis] != 0 || copy.step[d] != 1 || copy.start[axis] != 0 ||
+          source.dims[axis] != output.dims[d]) {
+        return;
+      }
+      strides[axis] = parent.strides[d];
+    }
+    for (size_t a = 0; a < strides.size(); ++a) {
+      if (strides[a] != 0) continue;
+      if (source.dims[a] > 1) return;
+      strides[a] = strides_of(source.dims, source.layout)[a];
+    }
+    if (parent.offset % kLineFloats != 0 || !has_whole_rows(source.dims, strides)) return;
+    placement_.tensors[from] = {parent.root, parent.offset, strides};
+    placement_.launched[id] = false;
+  }
+
   bool may_be_placed(OperatorId concat, TensorId operand) const {
     const Tensor& tensor = graph_.tensor(operand);
     if (tensor.producer == kNone || views_[tensor.producer]) return false;
@@ -101,7 +134,9 @@ Placement analyse(const Graph& graph) { return Analysis(graph).run(); }
 bool is_alias(const Graph& graph, OperatorId op) {
   const OperatorKind kind = graph.op(op).kind();
   // Nothing else is ever left out, and the answer for these depends on the rest of the graph.
-  if (kind != OperatorKind::kConcat) return alias_strides(graph, op).has_value();
+  if (kind != OperatorKind::kConcat && kind != OperatorKind::kCopy) {
+    return alias_strides(graph, op).has_value();
+  }
   return !analyse(graph).launched[op];
 }
 

@@ -16,8 +16,10 @@ struct TensorPlace {
   Dims strides;        // elements, per logical dimension
 };
 
-// Three cases share memory: a reshape or copy that is a view of its source (alias_strides()); the
-// operands of a concat that their producers write straight into its output; and both in chains.
+// Four cases share memory: a reshape or copy that is a view of its source (alias_strides()); the
+// operands of a concat that their producers write straight into its output; the source of a
+// permutation that a kMatMul writes straight into its output, where nothing else reads it and rows
+// stay whole (has_whole_rows()); and all of them in chains.
 struct Placement {
   std::vector<TensorPlace> tensors;  // by TensorId
   std::vector<bool> launched;        // by OperatorId; false: the operator never runs

@@ -106,6 +106,65 @@ TEST_F(PlacementTest, OuterAxis) {
   EXPECT_TRUE(placement.owns_memory(batches));
 }
 
+// Heads of 64 channels: queries, keys and values side by side in the rows of 7 tokens.
+TEST_F(PlacementTest, AttentionCopiesNothing) {
+  constexpr Layout kRows{Order::kRowMajor, true};
+  const TensorId tokens = graph_.add_input("tokens", DataType::kFloat32, {1, 7, 3 * 2 * 64}, kRows);
+  const TensorId qkv = graph_.add("", UnaryAttributes{}, {tokens}, {}, kRows).value();
+  const auto heads = [&](int64_t start) {
+    const CopyAttributes copy{{0, 2, 1, 2}, {1, 64, 1, 1}, {0, 0, start}};
+    return graph_.add("", copy, {qkv}, {1, 2, 7, 64}, kRows).value();
+  };
+  const TensorId q = heads(0);
+  const TensorId k = heads(128);
+  const TensorId v = heads(256);
+  const MatMulAttributes transposed{.transpose_b = true};
+  const TensorId weights = graph_.add("", transposed, {q, k}, {}, kRows).value();
+  const TensorId mixed = graph_.add("", MatMulAttributes{}, {weights, v}, {}, kRows).value();
+  const CopyAttributes back{{0, 2, 1, 3}, {1, 1, 1, 1}, {0, 0, 0, 0}};
+  const TensorId swapped = graph_.add("", back, {mixed}, {1, 7, 2, 64}, kRows).value();
+  const TensorId merged =
+      graph_.add("", ReshapeAttributes{}, {swapped}, {1, 7, 128}, kRows).value();
+  graph_.mark_output(graph_.add("", UnaryAttributes{}, {merged}, {}, kRows).value());
+  const Placement placement = analyse(graph_);
+  EXPECT_EQ(placement.tensors[q].root, qkv);
+  EXPECT_EQ(placement.tensors[k].offset, 128);
+  EXPECT_EQ(placement.tensors[v].strides, (Dims{896, 64, 384, 1}));
+  EXPECT_EQ(placement.tensors[mixed].root, swapped);
+  EXPECT_EQ(placement.tensors[mixed].strides, (Dims{896, 64, 128, 1}));
+  EXPECT_EQ(placement.tensors[merged].root, swapped);
+  for (const TensorId copied : {q, k, v, swapped, merged}) {
+    EXPECT_FALSE(placement.launched[graph_.tensor(copied).producer]);
+    EXPECT_TRUE(is_alias(graph_, graph_.tensor(copied).producer));
+  }
+  // What rows of the result need of the product: the same tokens of every head.
+  std::vector<TensorRegion> parts;
+  resolve(graph_, placement, merged, {{0, 1}, {2, 5}, {0, 128}}, &parts);
+  for (const TensorRegion& part : parts) {
+    EXPECT_EQ(part.tensor, mixed);
+    EXPECT_EQ(part.region[2], (Range{2, 5}));
+  }
+  EXPECT_FALSE(parts.empty());
+}
+
+TEST_F(PlacementTest, HeadsThatShareLinesAreCopied) {
+  constexpr Layout kRows{Order::kRowMajor, true};
+  const TensorId tokens = graph_.add_input("tokens", DataType::kFloat32, {1, 7, 2 * 24}, kRows);
+  const TensorId x = graph_.add("", UnaryAttributes{}, {tokens}, {}, kRows).value();
+  const CopyAttributes copy{{0, 2, 1, 2}, {1, 24, 1, 1}, {0, 0, 0}};
+  const TensorId q = graph_.add("", copy, {x}, {1, 2, 7, 24}, kRows).value();
+  const TensorId y =
+      graph_.add("", MatMulAttributes{.transpose_b = true}, {q, q}, {}, kRows).value();
+  const TensorId mixed = graph_.add("", MatMulAttributes{}, {y, q}, {}, kRows).value();
+  const CopyAttributes back{{0, 2, 1, 3}, {1, 1, 1, 1}, {0, 0, 0, 0}};
+  const TensorId swapped = graph_.add("", back, {mixed}, {1, 7, 2, 24}, kRows).value();
+  graph_.mark_output(graph_.add("", UnaryAttributes{}, {swapped}, {}, kRows).value());
+  const Placement placement = analyse(graph_);
+  EXPECT_TRUE(placement.owns_memory(q));
+  EXPECT_TRUE(placement.owns_memory(mixed) ||
+              placement.tensors[mixed].strides[1] % kLineFloats == 0);
+}
+
 TEST_F(PlacementTest, AnOperandThatIsAlsoReshapedStaysWhereTheViewNeedsIt) {
   const TensorId t = graph_.add_input("t", DataType::kFloat32, {4, 64});
   const TensorId a = graph_.add("", UnaryAttributes{}, {t}).value();
