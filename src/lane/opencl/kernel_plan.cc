@@ -1,5 +1,6 @@
 #include "lane/opencl/kernel_plan.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "fmt/format.h"
@@ -33,6 +34,14 @@ ImplementationInfo SlicePlan::info() const {
 // Work-items to a group where each has its own vector: a few times what any GPU runs in step.
 constexpr int kItems = 128;
 
+// Of input lines that kernels over images keep in the first-level cache, and the fewest channels
+// whose lines are worth jumping over the others for. Not where the images come from beyond the
+// second-level cache, which is good at whole lines.
+constexpr int64_t kImageBytes = 24 << 10;
+constexpr int64_t kLeastChannels = 32;
+constexpr int64_t kCachedBytes = 768 << 10;
+constexpr int64_t kGroupsPerUnit = 4;
+
 Status PlanContext::unsupported_layout(const char* what) const {
   return unsupported(
       fmt::format("the OpenCL kernel of {} ({}) needs {}", op.name, to_string(op.kind()), what));
@@ -43,10 +52,32 @@ LoopWidth loop_width(const DeviceTraits& device, bool contiguous) {
   return {kItems, contiguous ? 4 : 1};
 }
 
-size_t image_groups(LoopWidth width, int64_t lines, int64_t pixels, int64_t channels) {
-  if (width.work_items == 1) return static_cast<size_t>(lines);
-  return static_cast<size_t>(
-      divide_up(lines * pixels * divide_up(channels, width.lanes), width.work_items));
+ImageCut cut_image(int64_t lines, int64_t pixels, int64_t channels, int64_t lines_in_use,
+                   const TensorView& in, LoopWidth width, const DeviceTraits& device) {
+  if (width.work_items > 1) {
+    const int64_t vectors = lines * pixels * divide_up(channels, width.lanes);
+    return {1, channels, {static_cast<size_t>(divide_up(vectors, width.work_items)), 1, 1}};
+  }
+  int64_t channel_share = channels;
+  const int64_t channel_bytes = in.dims[2] * in.dims[3] * int64_t{sizeof(float)};
+  if (in.dims[0] * channels * channel_bytes <= kCachedBytes) {
+    // As many channels as have their input lines stay in the first-level cache from one output line
+    // to the next.
+    const int64_t line_bytes = lines_in_use * in.dims[3] * int64_t{sizeof(float)};
+    channel_share = std::clamp(kImageBytes / line_bytes / kLineFloats * kLineFloats, kLeastChannels,
+                               std::max(kLeastChannels, channels));
+  }
+  const int64_t blocks = divide_up(channels, channel_share);
+  int64_t line_share = lines;
+  if (device.compute_units > 1) {
+    line_share = divide_up(lines, divide_up(kGroupsPerUnit * device.compute_units, blocks));
+  }
+  // Equal shares of whole vectors.
+  const int64_t share = round_up(divide_up(channels, blocks), kLineFloats);
+  return {line_share,
+          share,
+          {static_cast<size_t>(divide_up(lines, line_share)),
+           static_cast<size_t>(divide_up(channels, share)), 1}};
 }
 
 KernelPlan start_kernel(const char* file, const char* kernel, LoopWidth width,

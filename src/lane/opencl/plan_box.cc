@@ -374,8 +374,14 @@ StatusOr<SlicePlan> plan_reduce(const PlanContext& context) {
   p.kind = static_cast<int>(reduce.kind);
   p.factor = static_cast<float>(1 / count);
   const LoopWidth width = loop_width(context.device, box->contiguous);
-  KernelPlan kernel = start_kernel("reduce.cl", "reduce", width, "");
+  const bool shared = width.work_items > 1 && count >= kSharedTerms;
+  KernelPlan kernel =
+      start_kernel("reduce.cl", "reduce", width, fmt::format(" -DSHARED={}", int{shared}));
   kernel.groups[0] = cut_rows(box->rows(), static_cast<int64_t>(count), width, context.device, &p);
+  if (shared) {
+    kernel.groups[0] =
+        static_cast<size_t>(box->rows() * divide_up(p.extent[BOX_LAST], width.lanes));
+  }
   kernel.arguments = {at(x, from), at(y, begin_of(context.box)), value_argument(p)};
   return single("cl_reduce", std::move(kernel), context, count);
 }

@@ -142,6 +142,10 @@ const TensorView* residual_of(const PlanContext& context, bool has_bias, bool ha
   return has_residual ? &context.input(has_bias ? 3 : 2) : nullptr;
 }
 
+// Pixels in lines, of input and output, up to which each pixel of a depthwise convolution has code
+// of its own.
+constexpr int kNarrowLine = 28;
+
 StatusOr<SlicePlan> plan_depthwise(const PlanContext& context, const ConvAttributes& conv) {
   const TensorView& x = context.input(0);
   const TensorView& y = context.output();
@@ -160,18 +164,23 @@ StatusOr<SlicePlan> plan_depthwise(const PlanContext& context, const ConvAttribu
   // On CPUs, sums of eight pixels hide the latency of multiply-adds.
   const int pixels = context.device.single_item_groups ? 8 : 1;
   const LoopWidth width = loop_width(context.device, contiguous);
+  const std::array<size_t, 3> groups = set_image_cut(conv.kernel[0], x, width, context.device, &p);
+  const bool narrow =
+      context.device.single_item_groups && std::max(p.box_width, p.in_width) <= kNarrowLine;
   KernelPlan kernel = start_kernel(
       "window.cl", "depthwise", width,
       fmt::format(" -DDEPTHWISE=1 -DMAXIMUM=0 -DAVERAGE=0 -DWINDOW_PIXELS={} -DKERNEL_WIDTH={} "
-                  "-DSTRIDE_X={} -DDILATION_X={}",
-                  pixels, conv.kernel[1], conv.stride[1], conv.dilation[1]));
+                  "-DSTRIDE_X={} -DDILATION_X={} -DLINE_WIDTH={} -DIN_WIDTH={} -DLINE_LEFT={}",
+                  pixels, conv.kernel[1], conv.stride[1], conv.dilation[1],
+                  narrow ? p.box_width : 0, narrow ? p.in_width : 0,
+                  narrow ? p.pad_left - p.first_x * p.stride_x : 0));
+  kernel.groups = groups;
   kernel.arguments = {at(x, {begin[0], begin[1], 0, 0}),
                       PackedArgument{PackedKind::kWeights, begin[1]},
                       PackedArgument{PackedKind::kBias, begin[1]},
                       residual ? at(*residual, begin) : SharedArgument{},
                       at(y, begin),
                       value_argument(p)};
-  kernel.groups[0] = image_groups(width, int64_t{p.images} * p.box_height, p.box_width, p.channels);
   SlicePlan plan;
   plan.name = "cl_depthwise";
   plan.computed_flops = 2.0 * static_cast<double>(conv.kernel[0] * conv.kernel[1]) *
@@ -302,11 +311,19 @@ StatusOr<SlicePlan> plan_pool(const PlanContext& context) {
   p.count_pads = pool.count_include_pad;
   const bool maximum = pool.kind == PoolAttributes::Kind::kMax;
   const LoopWidth width = loop_width(context.device, contiguous);
-  KernelPlan kernel = start_kernel(
-      "window.cl", "pool", width,
-      fmt::format(" -DDEPTHWISE=0 -DMAXIMUM={} -DAVERAGE={}", int{maximum}, int{!maximum}));
+  const std::array<size_t, 3> groups = set_image_cut(pool.kernel[0], x, width, context.device, &p);
+  const bool shared = width.work_items > 1 && pool.kernel[0] * pool.kernel[1] >= kSharedTerms;
+  KernelPlan kernel =
+      start_kernel("window.cl", "pool", width,
+                   fmt::format(" -DDEPTHWISE=0 -DMAXIMUM={} -DAVERAGE={} -DSHARED={}", int{maximum},
+                               int{!maximum}, int{shared}));
   kernel.arguments = {at(x, {begin[0], begin[1], 0, 0}), at(y, begin), value_argument(p)};
-  kernel.groups[0] = image_groups(width, int64_t{p.images} * p.box_height, p.box_width, p.channels);
+  kernel.groups = groups;
+  if (shared) {
+    kernel.groups = {static_cast<size_t>(int64_t{p.images} * p.box_height * p.box_width *
+                                         divide_up(p.channels, width.lanes)),
+                     1, 1};
+  }
   SlicePlan plan;
   plan.name = maximum ? "cl_pool_max" : "cl_pool_average";
   plan.computed_flops = static_cast<double>(pool.kernel[0] * pool.kernel[1]) *
@@ -339,6 +356,7 @@ StatusOr<SlicePlan> plan_resize(const PlanContext& context) {
   p.taps = resize_taps(context.op.as<ResizeAttributes>(), 0, x.dims[2], y.dims[2], 0).count;
   const LoopWidth width = loop_width(context.device, contiguous);
   KernelPlan kernel = start_kernel("resize.cl", "resize", width, "");
+  kernel.groups = set_image_cut(p.taps, x, width, context.device, &p);
   kernel.arguments = {at(x, {begin[0], begin[1], 0, 0}),
                       PackedArgument{PackedKind::kResizeLines},
                       PackedArgument{PackedKind::kResizeLineWeights},
@@ -346,7 +364,6 @@ StatusOr<SlicePlan> plan_resize(const PlanContext& context) {
                       PackedArgument{PackedKind::kResizeColumnWeights},
                       at(y, begin),
                       value_argument(p)};
-  kernel.groups[0] = image_groups(width, int64_t{p.images} * p.box_height, p.box_width, p.channels);
   SlicePlan plan;
   plan.name = "cl_resize";
   plan.computed_flops = 2.0 * p.taps * p.taps *

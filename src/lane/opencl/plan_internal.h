@@ -40,12 +40,31 @@ struct LoopWidth {
 };
 LoopWidth loop_width(const DeviceTraits& device, bool contiguous);
 
+// Sums of as many terms are shared by the work-items of a group where there are many.
+inline constexpr int64_t kSharedTerms = 64;
+
 // The parts that all programs have in common: files in front of `file`, and options.
 KernelPlan start_kernel(const char* file, const char* kernel, LoopWidth width,
                         const std::string& options);
 
-// Work-groups of a kernel that cuts `lines` of `pixels` with `channels` each as box.cl says.
-size_t image_groups(LoopWidth width, int64_t lines, int64_t pixels, int64_t channels);
+// How the kernels that loop over lines of pixels share them (kernels/box.cl). `lines_in_use`: input
+// lines that one output line needs.
+struct ImageCut {
+  int64_t lines_per_group, channels_per_group;
+  std::array<size_t, 3> groups;
+};
+ImageCut cut_image(int64_t lines, int64_t pixels, int64_t channels, int64_t lines_in_use,
+                   const TensorView& in, LoopWidth width, const DeviceTraits& device);
+
+template <typename Arguments>
+std::array<size_t, 3> set_image_cut(int64_t lines_in_use, const TensorView& in, LoopWidth width,
+                                    const DeviceTraits& device, Arguments* p) {
+  const ImageCut cut = cut_image(int64_t{p->images} * p->box_height, p->box_width, p->channels,
+                                 lines_in_use, in, width, device);
+  p->lines_per_group = static_cast<int>(cut.lines_per_group);
+  p->channels_per_group = static_cast<int>(cut.channels_per_group);
+  return cut.groups;
+}
 
 inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return divide_up(a, b) * b; }

@@ -96,7 +96,8 @@ TileCut cut_tiles(const TileShape& shape, int64_t rows, int64_t panels, int64_t 
     // Groups must start where inputs change.
     while (sets % set_share != 0) --set_share;
   }
-  int64_t tile_share = std::min(tiles, kTilesPerGroup);
+  // Rows that are few are not cut: weights, which are many then, are read once.
+  int64_t tile_share = tiles <= 2 * kTilesPerGroup ? tiles : kTilesPerGroup;
   const auto groups = [&] {
     return divide_up(tiles, tile_share) * divide_up(panels, set_share * shape.panels);
   };

@@ -78,6 +78,7 @@ struct WindowArguments {
   int images, box_height, box_width;
   int first_y, first_x;
   int channels;
+  int lines_per_group, channels_per_group;
   int weight_stride;  // floats between taps
   int in_height, in_width;
   int kernel_height, kernel_width;
@@ -173,5 +174,6 @@ struct ResizeArguments {
   int images, box_height, box_width;
   int first_y, first_x;
   int channels;
+  int lines_per_group, channels_per_group;
   int taps;
 };

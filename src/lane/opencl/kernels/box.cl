@@ -40,19 +40,20 @@ long batch_offset(int index, const int* extent, const long* stride) {
 #define END_COLUMN min(p.extent[BOX_LAST], FIRST_COLUMN + LANES)
 #endif
 
-// The share of an image: pixels [FIRST_X, END_X) of line LINE of all images' lines, channels
-// [FIRST_CHANNEL, END_CHANNEL) of each. On a CPU a whole line, on a GPU one vector; there, LINE may
-// lie behind the last one.
+// The share of images: lines [FIRST_LINE, END_LINE) of all images' lines, pixels [FIRST_X, END_X) of
+// each, channels [FIRST_CHANNEL, END_CHANNEL) of those. On a CPU whole lines, on a GPU one vector.
 #if WORK_ITEMS == 1
-#define LINE ((int)get_group_id(0))
+#define FIRST_LINE ((int)get_group_id(0) * p.lines_per_group)
+#define END_LINE min(p.images * p.box_height, (int)(get_group_id(0) + 1) * p.lines_per_group)
 #define FIRST_X 0
 #define END_X p.box_width
-#define FIRST_CHANNEL 0
-#define END_CHANNEL p.channels
+#define FIRST_CHANNEL ((int)get_group_id(1) * p.channels_per_group)
+#define END_CHANNEL min(p.channels, (int)(get_group_id(1) + 1) * p.channels_per_group)
 #else
 #define PIXEL_VECTORS ((p.channels + LANES - 1) / LANES)
 #define PIXEL ((int)get_global_id(0) / PIXEL_VECTORS)
-#define LINE (PIXEL / p.box_width)
+#define FIRST_LINE (PIXEL / p.box_width)
+#define END_LINE min(p.images * p.box_height, FIRST_LINE + 1)
 #define FIRST_X (PIXEL % p.box_width)
 #define END_X (FIRST_X + 1)
 #define FIRST_CHANNEL ((int)get_global_id(0) % PIXEL_VECTORS * LANES)

@@ -32,6 +32,17 @@ VECTOR bound(VECTOR x, VECTOR low, VECTOR high) {
   return x > high ? high : x;
 }
 
+// exp of what is left between -ln(2)/2 and ln(2)/2.
+VECTOR exponential_rest(VECTOR r) {
+  VECTOR p = (VECTOR)1.9875691500e-4f;
+  p = fma(p, r, (VECTOR)1.3981999507e-3f);
+  p = fma(p, r, (VECTOR)8.3334519073e-3f);
+  p = fma(p, r, (VECTOR)4.1665795894e-2f);
+  p = fma(p, r, (VECTOR)1.6666665459e-1f);
+  p = fma(p, r, (VECTOR)5.0000001201e-1f);
+  return fma(p, r * r, r + 1.0f);
+}
+
 // Within 2 ulp where the result is a normal number; zero below that. (Some compilers' own vector
 // exp goes element by element, and so do their conversions with a rounding mode.)
 VECTOR exponential(VECTOR x) {
@@ -41,18 +52,24 @@ VECTOR exponential(VECTOR x) {
   const VECTOR shifted = fma(bounded, (VECTOR)1.44269504f, magic);
   const VECTOR n = shifted - magic;
   const VECTOR r = fma(n, (VECTOR)2.12194440e-4f, fma(n, (VECTOR)-0.693359375f, bounded));
-  VECTOR p = (VECTOR)1.9875691500e-4f;
-  p = fma(p, r, (VECTOR)1.3981999507e-3f);
-  p = fma(p, r, (VECTOR)8.3334519073e-3f);
-  p = fma(p, r, (VECTOR)4.1665795894e-2f);
-  p = fma(p, r, (VECTOR)1.6666665459e-1f);
-  p = fma(p, r, (VECTOR)5.0000001201e-1f);
-  p = fma(p, r * r, r + 1.0f);
+  VECTOR p = exponential_rest(r);
   // 2^n in two factors, as 2^128 has no float of its own.
   const INTS whole = AS_INTS(shifted) - 0x4b400000;
   const INTS part = whole >> 1;
   p = p * AS_VECTOR((part + 127) << 23) * AS_VECTOR((whole - part + 127) << 23);
   return CHOOSE(CHOOSE(p, (VECTOR)INFINITY, x > 88.72f), (VECTOR)0.0f, x < -87.3f);
+}
+
+// The same for x that is not positive.
+VECTOR exponential_down(VECTOR x) {
+  const VECTOR magic = (VECTOR)12582912.0f;
+  const VECTOR bounded = at_least(x, (VECTOR)-87.3f);
+  const VECTOR shifted = fma(bounded, (VECTOR)1.44269504f, magic);
+  const VECTOR n = shifted - magic;
+  const VECTOR r = fma(n, (VECTOR)2.12194440e-4f, fma(n, (VECTOR)-0.693359375f, bounded));
+  const VECTOR p = exponential_rest(r);
+  const VECTOR scaled = p * AS_VECTOR((AS_INTS(shifted) - (0x4b400000 - 127)) << 23);
+  return CHOOSE(scaled, (VECTOR)0.0f, x < -87.3f);
 }
 
 // Absolute error below 5e-7 (Abramowitz and Stegun, 7.1.26).
@@ -64,7 +81,7 @@ VECTOR error_function(VECTOR x) {
   p = fma(p, t, (VECTOR)1.421413741f);
   p = fma(p, t, (VECTOR)-0.284496736f);
   p = fma(p, t, (VECTOR)0.254829592f);
-  return copysign(1.0f - p * t * exponential(-magnitude * magnitude), x);
+  return copysign(1.0f - p * t * exponential_down(-magnitude * magnitude), x);
 }
 
 VECTOR sigmoid(VECTOR x) { return 1.0f / (1.0f + exponential(-x)); }

@@ -16,6 +16,37 @@ float16 load_bias(__global const float* bias, int channel, struct TileArguments 
   return p.has_bias ? vload16(p.first_panel + channel / PANEL, bias) : 0.0f;
 }
 
+// Stores a whole tile right from its registers, where the function is but bounds. `ADDED`: what
+// else is added to row m of panel i.
+#define STORE_ROWS(tile_sums, channel, offsets, ADDED)                                     \
+  {                                                                                        \
+    const float16 low = (float16)lower_bound(p.function, p.alpha);                         \
+    const float16 high = (float16)upper_bound(p.function, p.beta);                         \
+    _Pragma("unroll") for (int i = 0; i < TILE_PANELS; ++i) {                              \
+      const float16 shift = load_bias(bias, (channel) + i * PANEL, p);                     \
+      _Pragma("unroll") for (int m = 0; m < TILE_ROWS; ++m) {                              \
+        const float16 v = tile_sums[i][m] + shift ADDED;                                   \
+        vstore16(bound(v, low, high), 0, output + (offsets)[m].x + (channel) + i * PANEL); \
+      }                                                                                    \
+    }                                                                                      \
+  }
+
+// Stores a tile of sums, `rows` and `panels` of it, from `channel` of the box on; `saved` is memory
+// for it.
+#define FINISH_TILE(tile_sums, saved, rows, panels, channel, offsets)             \
+  if (is_bounds(p.function) && (rows) == TILE_ROWS && (panels) == TILE_PANELS &&  \
+      p.channels - (channel) >= TILE_PANELS * PANEL) {                            \
+    if (p.has_residual) {                                                         \
+      STORE_ROWS(tile_sums, channel, offsets,                                     \
+                 +vload16(0, residual + (offsets)[m].y + (channel) + i * PANEL))  \
+    } else {                                                                      \
+      STORE_ROWS(tile_sums, channel, offsets, )                                   \
+    }                                                                             \
+  } else {                                                                        \
+    SAVE_TILE(tile_sums, saved)                                                   \
+    store_tile(saved, rows, panels, channel, offsets, bias, residual, output, p); \
+  }
+
 // Stores a tile whose sums were saved, from `channel` of the box on. Loops over the saved sums
 // rather than the registers: unrolled, every function would be there for every accumulator.
 void store_tile(__local const float16* sums, int rows, int panels, int channel,

@@ -96,14 +96,13 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void grouped(
           }
         }
       }
-      SAVE_TILE(tile_sums, sums)
       const int valid = min(TILE_ROWS, p.box_width - x);
       for (int m = 0; m < valid; ++m) {
         offsets[m] =
             (long2)(image * p.out_image + y * p.out_line + (x + m) * p.out_pixel,
                     image * p.residual_image + y * p.residual_line + (x + m) * p.residual_pixel);
       }
-      store_tile(sums, valid, 1, panel * PANEL, offsets, bias, residual, output, p);
+      FINISH_TILE(tile_sums, sums, valid, 1, panel * PANEL, offsets)
     }
   }
 }

@@ -87,11 +87,11 @@ __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void lines(
     const float top = SHARED_MAX(lanes_max(greatest));
     VECTOR sums = (VECTOR)0.0f;
 #if LOG_SOFTMAX
-    FOR_LINE(sums += exponential(load_or(from + i * p.a_step, count, -INFINITY) - top))
+    FOR_LINE(sums += exponential_down(load_or(from + i * p.a_step, count, -INFINITY) - top))
     const float shift = top + log(SHARED_SUM(lanes_sum(sums)));
     FOR_LINE(store_some(load_some(from + i * p.a_step, count) - shift, to + i * p.out_step, count))
 #else
-    FOR_LINE(const VECTOR v = exponential(load_or(from + i * p.a_step, count, -INFINITY) - top);
+    FOR_LINE(const VECTOR v = exponential_down(load_or(from + i * p.a_step, count, -INFINITY) - top);
              sums += v; store_some(v, to + i * p.out_step, count))
     const float factor = 1.0f / SHARED_SUM(lanes_sum(sums));
     FOR_LINE(__global float* at = to + i * p.out_step;

@@ -106,14 +106,27 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void matmul(
           LOAD_TILE(tile_sums, saved)
         }
         MULTIPLY_TILE(tile_sums, staged + row * TILE_PITCH, panels, K_BLOCK * PANEL, block_depth)
-        SAVE_TILE(tile_sums, saved)
-        if (!last) continue;
+        if (!last) {
+          SAVE_TILE(tile_sums, saved)
+          continue;
+        }
         const int valid = min(TILE_ROWS, group_rows - row);
-        for (int i = 0; i < TILE_PANELS && panel + i < end; ++i) {
+#pragma unroll
+        for (int i = 0; i < TILE_PANELS; ++i) {
           const int column = (panel + i) * PANEL;
           const int count = min(PANEL, p.columns - column);
-          for (int m = 0; m < valid; ++m) {
-            store_some(saved[i * TILE_ROWS + m] * p.scale, c + (row + m) * p.c_row + column, count);
+          __global float* to = c + row * p.c_row + column;
+          if (valid == TILE_ROWS && count == PANEL) {
+#pragma unroll
+            for (int m = 0; m < TILE_ROWS; ++m) {
+              vstore16(tile_sums[i][m] * p.scale, 0, to + m * p.c_row);
+            }
+          } else if (panel + i < end) {
+#pragma unroll
+            for (int m = 0; m < TILE_ROWS; ++m) saved[m] = tile_sums[i][m];
+            for (int m = 0; m < valid; ++m) {
+              store_some(saved[m] * p.scale, to + m * p.c_row, count);
+            }
           }
         }
       }

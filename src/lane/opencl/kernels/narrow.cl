@@ -15,7 +15,15 @@
 void stage_line(__global const float* from, __local float* to, int width, int before, int after,
                 struct TileArguments p) {
   for (int i = 0; i < before * CHANNELS; ++i) to[i] = 0.0f;
-  for (int x = before; x < after; ++x) {
+  int x = before;
+  if (p.in_pixel == CHANNELS) {
+    // Without gaps in memory either.
+    int i = before * CHANNELS;
+    for (; i + 16 <= after * CHANNELS; i += 16) vstore16(vload16(0, from + i), 0, to + i);
+    for (; i < after * CHANNELS; ++i) to[i] = from[i];
+    x = after;
+  }
+  for (; x < after; ++x) {
 #if WHOLE_VECTORS
     // What is more than a pixel is overwritten by the next one.
     vstore4(vload4(0, from + x * p.in_pixel), 0, to + x * CHANNELS);
@@ -74,9 +82,8 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void narrow(
           a += p.dilation_y * line_floats;
           b += depth * PANEL;
         }
-        SAVE_TILE(tile_sums, sums)
-        store_tile(sums, valid, min(TILE_PANELS, panels - panel), panel * PANEL, offsets, bias,
-                   residual, output, p);
+        FINISH_TILE(tile_sums, sums, valid, min(TILE_PANELS, panels - panel), panel * PANEL,
+                    offsets)
       }
     }
   }

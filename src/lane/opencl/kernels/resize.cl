@@ -10,37 +10,39 @@
   {                                                                                     \
     VECTOR v = (VECTOR)0.0f;                                                            \
     for (int i = first_line; i < first_line + p.taps; ++i) {                            \
-      __global const float* from = input + lines[i] * p.in_line + c * p.in_channel;     \
+      __global const float* from = image + lines[i] * p.in_line + c * p.in_channel;     \
       VECTOR sum = (VECTOR)0.0f;                                                        \
       for (int j = first_column; j < first_column + p.taps; ++j) {                      \
         sum = fma(GET(from + columns[j] * p.in_pixel), (VECTOR)column_weights[j], sum); \
       }                                                                                 \
       v = fma(sum, (VECTOR)line_weights[i], v);                                         \
     }                                                                                   \
-    PUT(v, output + x * p.out_pixel + c * p.out_channel);                               \
+    PUT(v, to + x * p.out_pixel + c * p.out_channel);                                   \
   }
 
 __attribute__((reqd_work_group_size(WORK_ITEMS, 1, 1))) __kernel void resize(
     __global const float* input, __global const int* lines, __global const float* line_weights,
     __global const int* columns, __global const float* column_weights, __global float* output,
     struct ResizeArguments p) {
-  const int line = LINE;
-  if (line >= p.images * p.box_height) return;
-  const int image = line / p.box_height;
-  const int y = line % p.box_height;
-  const int first_line = (y + p.first_y) * p.taps;
-  input += image * p.in_image;
-  output += image * p.out_image + y * p.out_line;
-  const int end_x = END_X;
+  const int first_channel = FIRST_CHANNEL;
   const int end_channel = END_CHANNEL;
-  for (int x = FIRST_X; x < end_x; ++x) {
-    const int first_column = (x + p.first_x) * p.taps;
-    int c = FIRST_CHANNEL;
-    for (; c + LANES <= end_channel; c += LANES) {
-      MIX_PIXEL(GET_ALL, PUT_ALL)
-    }
-    if (c < end_channel) {
-      MIX_PIXEL(GET_SOME, PUT_SOME)
+  const int first_x = FIRST_X;
+  const int end_x = END_X;
+  const int end_line = END_LINE;
+  for (int line = FIRST_LINE; line < end_line; ++line) {
+    const int y = line % p.box_height;
+    const int first_line = (y + p.first_y) * p.taps;
+    __global const float* image = input + line / p.box_height * p.in_image;
+    __global float* to = output + line / p.box_height * p.out_image + y * p.out_line;
+    for (int x = first_x; x < end_x; ++x) {
+      const int first_column = (x + p.first_x) * p.taps;
+      int c = first_channel;
+      for (; c + LANES <= end_channel; c += LANES) {
+        MIX_PIXEL(GET_ALL, PUT_ALL)
+      }
+      if (c < end_channel) {
+        MIX_PIXEL(GET_SOME, PUT_SOME)
+      }
     }
   }
 }

@@ -49,13 +49,7 @@ void stage_row(__global const float* image, __local float* to, int y, int x, int
     to += channels;
   }
 }
-#elif POINTWISE
-void stage_row(__global const float* image, __local float* to, int y, int x, int first_tap,
-               int taps, int channels, struct TileArguments p) {
-  stage_channels(image + y * p.stride_y * p.in_line + x * p.stride_x * p.in_pixel, to, channels,
-                 p.exact_input);
-}
-#else
+#elif !POINTWISE
 // `taps` taps of one line of the kernel, the first of them at column `x` of the input line `line`.
 void stage_line(__global const float* line, __local float* to, int x, int taps, int channels,
                 struct TileArguments p) {
@@ -128,17 +122,31 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void tile(
     int x = first_row % p.box_width;
     int y = first_row / p.box_width % p.box_height;
     int image = first_row / p.box_width / p.box_height;
-    for (int m = 0; m < group_rows; ++m) {
-      offsets[m] = (long2)(image * p.out_image + y * p.out_line + x * p.out_pixel,
-                           image * p.residual_image + y * p.residual_line + x * p.residual_pixel);
-      stage_row(input + image * p.in_image + first_channel, staged + m * TILE_PITCH, y + p.first_y,
-                x + p.first_x, first_tap, block_taps, block_channels, p);
-      if (++x == p.box_width) {
-        x = 0;
-        if (++y == p.box_height) {
-          y = 0;
-          ++image;
-        }
+    for (int m = 0; m < group_rows;) {
+      // Up to the end of a line of the box.
+      const int run = min(group_rows - m, p.box_width - x);
+      long out = image * p.out_image + y * p.out_line + x * p.out_pixel;
+      long added = image * p.residual_image + y * p.residual_line + x * p.residual_pixel;
+      __global const float* from = input + image * p.in_image + first_channel;
+#if POINTWISE
+      from += (y + p.first_y) * p.stride_y * p.in_line + (x + p.first_x) * p.stride_x * p.in_pixel;
+#endif
+      for (const int next = m + run; m < next; ++m, ++x) {
+        offsets[m] = (long2)(out, added);
+        out += p.out_pixel;
+        added += p.residual_pixel;
+#if POINTWISE
+        stage_channels(from, staged + m * TILE_PITCH, block_channels, p.exact_input);
+        from += p.stride_x * p.in_pixel;
+#else
+        stage_row(from, staged + m * TILE_PITCH, y + p.first_y, x + p.first_x, first_tap,
+                  block_taps, block_channels, p);
+#endif
+      }
+      x = 0;
+      if (++y == p.box_height) {
+        y = 0;
+        ++image;
       }
     }
 
@@ -156,11 +164,21 @@ __attribute__((reqd_work_group_size(1, 1, 1))) __kernel void tile(
           LOAD_TILE(tile_sums, saved)
         }
         __local const float* a = staged + row * TILE_PITCH;
+#if TILE_ROWS < 8
         MULTIPLY_TILE(tile_sums, a, b, (long)depth * PANEL, block_depth)
-        SAVE_TILE(tile_sums, saved)
-        if (!last) continue;
-        store_tile(saved, min(TILE_ROWS, group_rows - row), min(TILE_PANELS, end - panel),
-                   panel * PANEL, offsets + row, bias, residual, output, p);
+#else
+        // The next panels are brought nearer by the first rows, a panel each.
+        const int ahead = row / TILE_ROWS < TILE_PANELS ? TILE_PANELS + row / TILE_ROWS : 0;
+        MULTIPLY_TILE_AHEAD(tile_sums, a, b, (long)depth * PANEL, block_depth,
+                            b + (long)ahead * depth * PANEL)
+#endif
+        if (!last) {
+          SAVE_TILE(tile_sums, saved)
+          continue;
+        }
+        const int rows = min(TILE_ROWS, group_rows - row);
+        const int panels = min(TILE_PANELS, end - panel);
+        FINISH_TILE(tile_sums, saved, rows, panels, panel * PANEL, offsets + row)
       }
     }
     block += block_depth;
