@@ -17,16 +17,25 @@ struct Schedule;
 
 // How lanes tell each other of progress.
 enum class SyncMechanism {
-  kAuto,   // svm where the device passes its self-test, else event
-  kSvm,    // counters in fine-grained shared virtual memory, polled by both sides
-  kEvent,  // OpenCL events and user events
+  kAuto,    // whichever of svm, event and finish costs least, as measured on this machine
+  kSvm,     // counters in fine-grained shared virtual memory, polled by both sides
+  kEvent,   // OpenCL events and user events
+  kPinned,  // counters in mapped memory, polled by both sides; OpenCL does not promise that it
+            // works
+  kFinish,  // work is enqueued when what it waits for is there, and awaited by clFinish
 };
+const char* to_string(SyncMechanism mechanism);  // "auto", "svm", ...
 
 struct SessionOptions {
   std::string strategy = "intra";  // see `tandem run --help`
   SyncMechanism sync = SyncMechanism::kAuto;
   // A run that takes longer than this fails with kDeadlineExceeded.
   std::chrono::milliseconds deadline{10'000};
+  // How long a device polls for a CPU lane's word (mechanisms svm and pinned): it computes nothing
+  // meanwhile, and where it is the host's processor, nothing else does on its cores. A wait that
+  // takes longer makes the session change to events (or finish), once and for all; the run is
+  // repeated.
+  std::chrono::milliseconds device_spin_limit{100};
   // When a lane fails in mid-run, run once more with everything on the best lane that is left.
   bool fall_back = false;
   // Seconds that may go into calibration where no earlier one fits; its results are kept in
@@ -95,7 +104,7 @@ class Session {
   virtual void cancel() = 0;
 
   virtual const Schedule& schedule() const = 0;
-  virtual SyncMechanism sync() const = 0;  // the one in use, never kAuto
+  virtual SyncMechanism sync() const = 0;  // the one in use, never kAuto; a run may change it
   virtual const SessionTimes& times() const = 0;
   // Duration of the last successful run(), from the input being in place to the last output ready.
   virtual double last_run_us() const = 0;

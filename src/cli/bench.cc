@@ -100,6 +100,7 @@ void add_bench_command(CLI::App& app, Status* outcome) {
     bool json = false;
   };
   const auto sync_flags = std::make_shared<SyncFlags>();
+  sync_flags->options.long_wait = std::chrono::seconds(1);
   CLI::App* sync = bench->add_subcommand("sync", "What a crossing between lanes costs");
   sync->add_option("--iterations", sync_flags->options.iterations, "Crossings a mechanism")
       ->check(at_least(1))

@@ -40,18 +40,6 @@ std::string memory_text(const SessionMemory& memory) {
 
 }  // namespace
 
-const char* sync_name(SyncMechanism sync) {
-  switch (sync) {
-    case SyncMechanism::kAuto:
-      return "auto";
-    case SyncMechanism::kSvm:
-      return "svm";
-    case SyncMechanism::kEvent:
-      return "event";
-  }
-  return "unknown";
-}
-
 StatusOr<Contender> prepare(const std::string& strategy, const Model& model,
                             const std::shared_ptr<Platform>& platform, SessionOptions options) {
   options.strategy = strategy;
@@ -163,7 +151,7 @@ nlohmann::json session_json(const Contender& contender, const Model& model,
   for (const LanePreparation& lane : session.times().lanes) packed[lane.lane] = lane.bytes;
   nlohmann::json memory = memory_json(session.memory());
   memory["packed_bytes"] = packed;
-  return {{"sync", sync_name(session.sync())},
+  return {{"sync", to_string(session.sync())},
           {"slices", slices},
           {"preempted_runs", contender.milliseconds.disturbed()},
           {"dropped_runs", contender.milliseconds.dropped()},
@@ -194,7 +182,7 @@ std::string session_text(const Contender& contender, const Model& model,
       "{0}memory: {5}; packed weights: {6}\n"
       "{0}ready after {7:.0f} ms: calibrating {8:.0f}, scheduling {9:.0f}, memory {10:.0f}, lanes "
       "{11:.0f} ({12})\n",
-      indent, fmt::join(slices, ", "), division.split, division.waits, sync_name(session.sync()),
+      indent, fmt::join(slices, ", "), division.split, division.waits, to_string(session.sync()),
       memory_text(session.memory()), fmt::join(packed, ", "), total_ms(times), times.calibrate_ms,
       times.schedule_ms, times.memory_ms, times.bind_ms, fmt::join(lanes, "; "));
 }

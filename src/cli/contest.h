@@ -13,8 +13,6 @@
 
 namespace tandem::cli {
 
-const char* sync_name(SyncMechanism sync);
-
 // At least this share of a network's runs must be undisturbed for the others to be left out: where
 // most are disturbed, the engine's own threads are in each other's way, and that is its time.
 inline constexpr double kLeastCleanShare = 0.5;

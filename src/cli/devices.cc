@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "cli/command.h"
@@ -194,7 +195,8 @@ std::string text_of(const nlohmann::json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-void print_report(const nlohmann::json& report, const std::vector<LanePairTimes>& crossings) {
+void print_report(const nlohmann::json& report, const std::vector<LanePairTimes>& crossings,
+                  const std::optional<MechanismChoice>& choice) {
   fmt::print("Processor: {}, {} logical processors, cores {} may be used\n", text_of(report["cpu"]),
              report["processors"].dump(),
              to_processor_list(report["allowed_cores"].get<std::vector<int>>()));
@@ -246,6 +248,7 @@ void print_report(const nlohmann::json& report, const std::vector<LanePairTimes>
 
   fmt::print("\nSynchronisation: ");
   print_mechanisms(crossings);
+  if (choice) print_choice(*choice);
 
   fmt::print("\nLibraries:\n");
   for (const auto& path : report["libraries"]) fmt::print("  {}\n", text_of(path));
@@ -254,20 +257,39 @@ void print_report(const nlohmann::json& report, const std::vector<LanePairTimes>
   }
 }
 
+// As a session would choose it.
+StatusOr<std::optional<MechanismChoice>> chosen_mechanism(const std::shared_ptr<Platform>& platform,
+                                                          const PlatformFlags& flags) {
+  constexpr std::chrono::seconds kPatience{20};
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<LaneCrew> crew, LaneCrew::of(platform));
+  TANDEM_ASSIGN_OR_RETURN(const LaneCrew::Lease lease,
+                          LaneCrew::acquire(crew, Clock::now() + kPatience));
+  MechanismChoiceOptions options;
+  options.calibration_dir = flags.calibration_dir();
+  options.fingerprint = platform->fingerprint();
+  TANDEM_ASSIGN_OR_RETURN(MechanismChoice choice, choose_mechanism(*crew, options));
+  return std::optional(std::move(choice));
+}
+
 Status devices(const Flags& flags) {
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Platform> platform,
                           create_platform(flags.platform));
   nlohmann::json report;
   std::vector<LanePairTimes> crossings;
+  std::optional<MechanismChoice> choice;
   {
     const Progress progress("examining lanes");
     report = examine(*platform);
     TANDEM_ASSIGN_OR_RETURN(crossings, bench_sync(platform));
+    if (!crossings.empty()) {
+      TANDEM_ASSIGN_OR_RETURN(choice, chosen_mechanism(platform, flags.platform));
+    }
   }
   if (!flags.json) {
-    print_report(report, crossings);
+    print_report(report, crossings, choice);
     return {};
   }
+  if (choice) report["synchronization_choice"] = choice_json(*choice);
   report["synchronization"] = nlohmann::json::array();
   for (const LanePairTimes& pair : crossings) {
     report["synchronization"].push_back({{"cpu_lane", pair.cpu_lane},

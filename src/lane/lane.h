@@ -160,26 +160,43 @@ class QueueLane : public Lane {
   // computes_on_own_memory().
   virtual StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) = 0;
 
-  // Mechanism `svm` (kFineAtomics only). Enqueues a one-item kernel that polls until `counter` has
-  // reached `target`, or `abort` is not zero, or `max_polls` polls: then it stores 1 to `abort`.
-  // Kernels enqueued behind it then run on whatever memory holds; the run is discarded.
+  // Counters that devices poll. Mechanism `svm`: they lie in memory of allocate(), which must be
+  // kFineAtomics. Mechanism `pinned`: in memory of allocate_pinned().
+  //
+  // Enqueues a one-item kernel that polls until `counter` has reached `target`, or `abort`, which
+  // lies in the same piece of memory, is not zero, or so long as `patience` lasts, about: then it
+  // stores 1 to `abort`. Kernels enqueued behind it then run on whatever memory holds; the run is
+  // discarded.
   virtual Status enqueue_wait(const ProgressCounter* counter, uint32_t target,
-                              std::atomic<uint32_t>* abort, uint64_t max_polls) = 0;
+                              std::atomic<uint32_t>* abort,
+                              std::chrono::duration<double> patience) = 0;
   // Enqueues a one-item kernel that stores `value` with release order.
   virtual Status enqueue_signal(ProgressCounter* counter, uint32_t value) = 0;
-  // Polls a second of the wait kernel on this device, measured by the self-test: for max_polls.
-  virtual double polls_per_second() const = 0;
+  // Memory of the host, zeroed, 64-byte aligned, that the device reaches, for counters only. OpenCL
+  // promises nothing of what one side sees there while the other's writes it: pinned_self_test()
+  // says what this device does. As for allocate() otherwise.
+  virtual StatusOr<std::shared_ptr<std::byte>> allocate_pinned(size_t bytes) = 0;
 
   // Mechanism `event`.
   virtual StatusOr<std::unique_ptr<HostEvent>> enqueue_host_wait() = 0;
   virtual StatusOr<std::unique_ptr<DeviceEvent>> enqueue_device_event() = 0;
 
+  // Mechanism `finish`. Blocks until everything enqueued so far has run, however long that takes:
+  // for queues in which nothing waits for the host. Callable from any thread, also beside another
+  // call.
+  virtual Status finish() = 0;
+
+  // Enqueues a kernel that does nothing: something to measure by.
+  virtual Status enqueue_nothing() = 0;
+
   // Submits everything enqueued; must precede any host wait on it.
   virtual Status flush() = 0;
 
-  // Message passing host -> device -> host through a counter, both ways, and the device seeing host
-  // writes to data published by a counter. Ok: `svm` may be used. Otherwise why not.
+  // Message passing host -> device -> host through a counter, both ways, and each side seeing the
+  // data that the other publishes by a counter. Ok: `svm` may be used. Otherwise why not.
   virtual Status self_test() = 0;
+  // The same for `pinned`.
+  virtual Status pinned_self_test() = 0;
 };
 
 // True: what the device computes on cannot be read and written by the host while a queue is busy.

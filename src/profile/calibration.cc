@@ -68,10 +68,6 @@ double undisturbed(std::vector<double> samples) {
   return quantile(samples, 0.25);
 }
 
-std::string crossing_key(const CalibrationOptions& options, LaneCrew& crew, int from, int to) {
-  return fmt::format("{} {}>{}", options.mechanism, crew.info(from).name, crew.info(to).name);
-}
-
 // What operators cost that were not measured: as many times their nominal time as others of the
 // kind take.
 class Estimator {
@@ -333,8 +329,8 @@ StatusOr<std::unique_ptr<Calibration>> Calibration::create(const Graph& graph, L
   for (int from = 0; from < lanes; ++from) {
     for (int to = 0; to < lanes; ++to) {
       if (from == to) continue;
-      const auto [entry, fresh] =
-          data.crossings.try_emplace(crossing_key(options, crew, from, to), 0);
+      const auto [entry, fresh] = data.crossings.try_emplace(
+          crossing_key(options.mechanism, crew.info(from).name, crew.info(to).name), 0);
       if (fresh) {
         TANDEM_ASSIGN_OR_RETURN(entry->second, sources.crossing(from, to));
       }

@@ -102,6 +102,11 @@ CalibrationData parse(const std::string& text, const std::string& fingerprint) {
 
 }  // namespace
 
+std::string crossing_key(const std::string& mechanism, const std::string& from,
+                         const std::string& to) {
+  return fmt::format("{} {}>{}", mechanism, from, to);
+}
+
 CalibrationCache::CalibrationCache(std::string dir, std::string fingerprint)
     : dir_(dir.empty() ? default_cache_folder("calibration") : std::move(dir)),
       fingerprint_(std::move(fingerprint)) {

@@ -38,6 +38,10 @@ struct CalibrationData {
   bool operator==(const CalibrationData&) const = default;
 };
 
+// The name of a crossing in CalibrationData, from lane to lane.
+std::string crossing_key(const std::string& mechanism, const std::string& from,
+                         const std::string& to);
+
 // `dir` is "none" for no cache, and empty for the user's cache folder. Neither call fails: what
 // cannot be read or written costs measurements only, and is warned of in the log.
 class CalibrationCache {

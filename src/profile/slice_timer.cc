@@ -39,13 +39,11 @@ class SignalTimer : public SliceTimer {
   StatusOr<std::vector<std::optional<double>>> time(const std::vector<Task*>& tasks) override {
     ++round_;
     const Clock::time_point deadline = Clock::now() + kDeadline;
-    const double polls =
-        std::chrono::duration<double>(2 * kDeadline).count() * lane_.polls_per_second();
     const uint32_t first = lines_[kDone].value.load();
     uint32_t count = first;
     const auto enqueue = [&]() -> Status {
-      TANDEM_RETURN_IF_ERROR(lane_.enqueue_wait(&lines_[kGate], round_, &lines_[kAbort].value,
-                                                static_cast<uint64_t>(polls)));
+      TANDEM_RETURN_IF_ERROR(
+          lane_.enqueue_wait(&lines_[kGate], round_, &lines_[kAbort].value, 2 * kDeadline));
       for (int i = 0; i <= kEmpty; ++i) {
         TANDEM_RETURN_IF_ERROR(lane_.enqueue_signal(&lines_[kDone], ++count));
       }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "support/guarded.h"
+#include "support/log.h"
 
 namespace tandem {
 
@@ -30,12 +31,13 @@ Status Executor::bind(const Schedule& schedule, const TensorBindings& bindings) 
     return invalid_argument(fmt::format("the schedule is for {} lanes, and there are {}",
                                         schedule.lanes.size(), lanes));
   }
+  schedule_ = schedule;
   lanes_ = std::vector<LaneState>(lanes);
-  std::vector<QueueLane*> queue_lanes;
+  std::vector<bool> own_memory;
   for (size_t l = 0; l < lanes; ++l) {
     const auto lane = static_cast<int>(l);
     QueueLane* queue_lane = crew_->queue_lane(lane);
-    queue_lanes.push_back(queue_lane);
+    own_memory.push_back(queue_lane && computes_on_own_memory(*queue_lane));
     if (schedule.lanes[l].empty()) continue;
     WorkerThread* thread = &crew_->thread(lane);
     auto crewman = std::find_if(crewmen_.begin(), crewmen_.end(),
@@ -48,18 +50,7 @@ Status Executor::bind(const Schedule& schedule, const TensorBindings& bindings) 
     }
   }
 
-  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> memory,
-                          Arena::allocator_for(crew_->lanes())(SharedCounters::bytes_for(lanes)));
-  TANDEM_ASSIGN_OR_RETURN(
-      sync_,
-      make_synchronization(options_.mechanism, std::move(queue_lanes), schedule,
-                           SharedCounters::create(std::move(memory), lanes, options_.first_count)));
-
-  std::vector<bool> own_memory;
-  for (size_t l = 0; l < lanes; ++l) {
-    const QueueLane* queue_lane = crew_->queue_lane(static_cast<int>(l));
-    own_memory.push_back(queue_lane && computes_on_own_memory(*queue_lane));
-  }
+  TANDEM_RETURN_IF_ERROR(make_sync(options_.sync.mechanism));
   const Transfers transfers = plan_transfers(graph_, schedule, own_memory, options_.keep_all);
   // Each lane on its own thread, all threads at once.
   std::vector<Status> bound(lanes);
@@ -75,6 +66,19 @@ Status Executor::bind(const Schedule& schedule, const TensorBindings& bindings) 
   for (size_t l = 0; l < lanes; ++l) {
     TANDEM_RETURN_IF_ERROR(bound[l].with_context("lane " + crew_->info(static_cast<int>(l)).name));
   }
+  return {};
+}
+
+Status Executor::make_sync(SyncMechanism mechanism) {
+  SyncOptions options = options_.sync;
+  options.mechanism = mechanism;
+  std::vector<QueueLane*> queue_lanes;
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    queue_lanes.push_back(crew_->queue_lane(static_cast<int>(lane)));
+  }
+  TANDEM_ASSIGN_OR_RETURN(sync_, make_synchronization(options, std::move(queue_lanes), schedule_,
+                                                      options_.first_count));
+  options_.sync = options;
   return {};
 }
 
@@ -116,18 +120,48 @@ std::vector<LanePreparation> Executor::preparations() const {
 
 Status Executor::run(const std::function<void()>& prepare, const std::function<void()>& collect,
                      const std::atomic<bool>* cancelled) {
-  const Clock::time_point deadline = Clock::now() + options_.deadline;
-  if (!settle(deadline)) {
+  deadline_ = Clock::now() + options_.deadline;
+  Status result = run_once(prepare, collect, cancelled);
+  if (polled_in_vain())
+    result = run_without_polling(prepare, collect, cancelled, std::move(result));
+  return result;
+}
+
+bool Executor::polled_in_vain() {
+  std::lock_guard lock(mutex_);
+  return device_gave_up_;
+}
+
+Status Executor::run_without_polling(const std::function<void()>& prepare,
+                                     const std::function<void()>& collect,
+                                     const std::atomic<bool>* cancelled, Status failure) {
+  if (!settle(deadline_)) return failure;
+  const SyncMechanism before = mechanism();
+  for (const SyncMechanism next : {SyncMechanism::kEvent, SyncMechanism::kFinish}) {
+    if (!make_sync(next).ok()) continue;
+    log().warn(
+        "a lane took longer than the {} ms for which devices poll: from now on, lanes synchronise "
+        "by {} instead of {}",
+        options_.sync.device_spin_limit.count(), to_string(next), to_string(before));
+    return run_once(prepare, collect, cancelled);
+  }
+  return failure;
+}
+
+Status Executor::run_once(const std::function<void()>& prepare,
+                          const std::function<void()>& collect,
+                          const std::atomic<bool>* cancelled) {
+  if (!settle(deadline_)) {
     return deadline_exceeded("still busy with an earlier run that was aborted: " +
                              describe_progress());
   }
   if (!lease_) {
-    TANDEM_ASSIGN_OR_RETURN(LaneCrew::Lease lease, LaneCrew::acquire(crew_, deadline, cancelled));
+    TANDEM_ASSIGN_OR_RETURN(LaneCrew::Lease lease, LaneCrew::acquire(crew_, deadline_, cancelled));
     lease_.emplace(std::move(lease));
   }
   prepare();
 
-  sync_->begin(deadline);
+  sync_->begin(deadline_);
   for (LaneState& lane : lanes_) {
     lane.fed = 0;
     lane.at.store(0, std::memory_order_relaxed);
@@ -140,6 +174,7 @@ Status Executor::run(const std::function<void()>& prepare, const std::function<v
     running_ = true;
     working_ = static_cast<int>(crewmen_.size());
     blamed_.clear();
+    device_gave_up_ = false;
     // Whoever sets it from now on finds the run going on, and aborts it.
     if (cancelled && cancelled->load()) sync_->abort(tandem::cancelled("the run was cancelled"));
   }
@@ -149,7 +184,7 @@ Status Executor::run(const std::function<void()>& prepare, const std::function<v
   }
   std::unique_lock lock(mutex_);
   const auto idle = [this] { return working_ == 0; };
-  if (!idle_.wait_until(lock, deadline, idle)) {
+  if (!idle_.wait_until(lock, deadline_, idle)) {
     lock.unlock();
     expire();
     lock.lock();
@@ -194,10 +229,7 @@ void Executor::open_gate() {
     gate_open_.store(true, std::memory_order_release);
     return;
   }
-  while (!gate_open_.load(std::memory_order_acquire)) {
-    cpu_relax();
-    std::this_thread::yield();
-  }
+  for (Backoff backoff; !gate_open_.load(std::memory_order_acquire);) backoff.pause();
 }
 
 void Executor::serve(const Crewman& crewman) {
@@ -245,7 +277,10 @@ Status Executor::feed(int lane) {
     }
     if (state.fed % kSlicesPerFlush == 0) TANDEM_RETURN_IF_ERROR(queue.flush());
   }
-  return state.fed > first ? queue.flush() : Status();
+  if (state.fed == first) return {};
+  TANDEM_RETURN_IF_ERROR(queue.flush());
+  sync_->flushed(lane, static_cast<int>(state.fed));
+  return {};
 }
 
 // One slice, with what belongs around it.
@@ -282,23 +317,29 @@ bool Executor::all_fed(const Crewman& crewman) const {
 }
 
 Status Executor::feed_to_the_end(const Crewman& crewman) {
-  return sync_->poll_until([&] {
-    feed_queues(crewman);
-    return all_fed(crewman) || sync_->aborted();
-  });
+  for (Backoff backoff; !all_fed(crewman) && !sync_->aborted();) {
+    if (feed_queues(crewman)) {
+      backoff.reset();
+    } else {
+      TANDEM_RETURN_IF_ERROR(sync_->pause(&backoff));
+    }
+  }
+  return {};
 }
 
 // Another lane's progress may depend on queues that this thread has yet to feed.
 Status Executor::wait(const Crewman& crewman, const Wait& wait) {
-  StatusOr<bool> passed = false;
-  TANDEM_RETURN_IF_ERROR(sync_->poll_until([&] {
-    if (all_fed(crewman)) return true;
-    feed_queues(crewman);
-    passed = sync_->passed(wait);
-    return !passed.ok() || *passed;
-  }));
-  if (!passed.ok()) return passed.status();
-  return *passed ? Status() : sync_->wait(wait);
+  for (Backoff backoff; !all_fed(crewman);) {
+    const bool progress = feed_queues(crewman);
+    TANDEM_ASSIGN_OR_RETURN(const bool passed, sync_->passed(wait));
+    if (passed) return sync_->aborted() ? cancelled("the run was aborted") : Status();
+    if (progress) {
+      backoff.reset();
+    } else {
+      TANDEM_RETURN_IF_ERROR(sync_->pause(&backoff));
+    }
+  }
+  return sync_->wait(wait);
 }
 
 Status Executor::compute(const Crewman& crewman) {
@@ -352,12 +393,18 @@ void Executor::fail(int lane, Status reason) {
 
 void Executor::expire() {
   if (!sync_->reason().ok()) return;
+  // Nobody on the host has aborted the run yet.
+  const bool by_device = sync_->aborted() && Clock::now() < deadline_;
   {
     std::lock_guard lock(mutex_);
     blamed_ = stalled_lanes();
+    device_gave_up_ = device_gave_up_ || by_device;
   }
-  sync_->abort(deadline_exceeded(fmt::format("a lane is late for the deadline of {} ms: {}",
-                                             options_.deadline.count(), describe_progress())));
+  const std::string what = by_device ? fmt::format("a device has polled for a lane for {} ms",
+                                                   options_.sync.device_spin_limit.count())
+                                     : fmt::format("a lane is late for the deadline of {} ms",
+                                                   options_.deadline.count());
+  sync_->abort(deadline_exceeded(fmt::format("{}: {}", what, describe_progress())));
 }
 
 std::string Executor::name_of(int lane, int slice) const {

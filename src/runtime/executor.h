@@ -19,7 +19,7 @@
 namespace tandem {
 
 struct ExecutorOptions {
-  SyncMechanism mechanism = SyncMechanism::kSvm;  // not kAuto
+  SyncOptions sync;
   std::chrono::milliseconds deadline{10'000};
   // After a fault, how long run() waits for lanes to finish what they are at. A lane that takes
   // longer is waited for by the next run() (up to its deadline), and by the destructor.
@@ -48,9 +48,10 @@ class Executor {
   ~Executor();
 
   // Once the lanes are ours and idle: `prepare`, then the schedule, then `collect` if all went
-  // well. Not reentrant. The clock of the deadline starts at the call. `cancelled`, if there is
-  // one, is what whoever calls cancel() has set before, so that a cancel that comes too early for
-  // that is seen as well.
+  // well. Not reentrant. The clock of the deadline starts at the call. If a device gives up polling
+  // for a lane that is slow, but not late, everything is done once more with a mechanism in which
+  // devices do not poll; so are all later runs. `cancelled`, if there is one, is what whoever calls
+  // cancel() has set before, so that a cancel that comes too early for that is seen as well.
   Status run(const std::function<void()>& prepare, const std::function<void()>& collect,
              const std::atomic<bool>* cancelled = nullptr);
   // Makes the run in progress, if any, return kCancelled. Callable from any thread.
@@ -59,6 +60,8 @@ class Executor {
   // Of the last successful run: from when all threads were ready, inputs in place, to the end of
   // the last slice.
   double makespan_us() const { return makespan_us_; }
+  // The one in use.
+  SyncMechanism mechanism() const { return options_.sync.mechanism; }
   // The lanes that are to blame for the last run's error, if they can be told: those that returned
   // an error, or that were at a slice when the deadline passed.
   const std::vector<int>& blamed_lanes() const { return blamed_; }
@@ -95,6 +98,14 @@ class Executor {
   Status bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
                    const std::vector<Transfers::Around>& transfers, const TensorBindings& bindings);
 
+  Status make_sync(SyncMechanism mechanism);
+  bool polled_in_vain();  // the last run_once()
+  Status run_without_polling(const std::function<void()>& prepare,
+                             const std::function<void()>& collect,
+                             const std::atomic<bool>* cancelled, Status failure);
+  Status run_once(const std::function<void()>& prepare, const std::function<void()>& collect,
+                  const std::atomic<bool>* cancelled);
+
   // On the threads of the crew.
   void serve(const Crewman& crewman);
   // Enqueues all that is left of a queue lane, or, of a lane that is held back, as far as may be.
@@ -103,6 +114,7 @@ class Executor {
   // Feeds the thread's queues. True if it got on with any.
   bool feed_queues(const Crewman& crewman);
   bool all_fed(const Crewman& crewman) const;
+  // What is left of the thread's queues.
   Status feed_to_the_end(const Crewman& crewman);
   Status compute(const Crewman& crewman);
   Status wait(const Crewman& crewman, const Wait& wait);
@@ -112,7 +124,7 @@ class Executor {
   // Waits for the threads of the last run; then brings counters to where the next one starts.
   bool settle(Clock::time_point deadline);
   void fail(int lane, Status reason);
-  // The deadline has passed, for the host or for a device. Does nothing if there is a reason
+  // The deadline has passed, or a device has given up polling. Does nothing if there is a reason
   // already.
   void expire();
   std::string name_of(int lane, int slice) const;
@@ -123,10 +135,12 @@ class Executor {
 
   const Graph& graph_;
   std::shared_ptr<LaneCrew> crew_;
-  const ExecutorOptions options_;
+  ExecutorOptions options_;  // the mechanism may change between runs
+  Schedule schedule_;
   std::vector<LaneState> lanes_;
   std::vector<Crewman> crewmen_;
   std::unique_ptr<Synchronization> sync_;
+  Clock::time_point deadline_;
 
   // The start gate: threads arrive, the last one starts the clock and opens it.
   std::atomic<int> at_gate_{0};
@@ -139,6 +153,7 @@ class Executor {
   bool running_ = false;
   Clock::time_point finished_;
   std::vector<int> blamed_;
+  bool device_gave_up_ = false;  // why the run failed: a device stopped polling before the deadline
 
   std::optional<LaneCrew::Lease> lease_;  // held while threads work
   double makespan_us_ = 0;

@@ -11,6 +11,7 @@
 #include "runtime/memory_plan.h"
 #include "runtime/numerics.h"
 #include "runtime/sync_bench.h"
+#include "runtime/sync_choice.h"
 #include "schedule/scheduler.h"
 #include "schedule/single_lane.h"
 #include "support/guarded.h"
@@ -24,10 +25,6 @@ namespace {
 constexpr std::chrono::seconds kLeasePatience{60};
 // What it takes one host lane to see another's counter: a cache line that moves between cores.
 constexpr double kHostCrossingUs = 0.5;
-
-const char* name_of(SyncMechanism mechanism) {
-  return mechanism == SyncMechanism::kSvm ? "svm" : "event";
-}
 
 // Later than this, a deadline would lie beyond what clocks can count.
 SessionOptions with_bounded_deadline(SessionOptions options) {
@@ -59,7 +56,7 @@ class SessionImpl final : public Session {
   void cancel() override;
 
   const Schedule& schedule() const override { return main_.schedule; }
-  SyncMechanism sync() const override { return mechanism_; }
+  SyncMechanism sync() const override { return main_.executor->mechanism(); }
   const SessionTimes& times() const override { return times_; }
   double last_run_us() const override { return last_run_us_; }
   StatusOr<HostTensor> tensor(const std::string& name) const override;
@@ -125,13 +122,15 @@ Problem SessionImpl::problem() const {
 Status SessionImpl::prepare() {
   TANDEM_ASSIGN_OR_RETURN(const LaneCrew::Lease lease,
                           LaneCrew::acquire(crew_, Clock::now() + kLeasePatience));
-  std::vector<QueueLane*> queue_lanes;
-  for (size_t lane = 0; lane < crew_->lanes().size(); ++lane) {
-    queue_lanes.push_back(crew_->queue_lane(static_cast<int>(lane)));
+  MechanismChoiceOptions choice;
+  choice.asked = options_.sync;
+  choice.calibration_dir = options_.calibration_dir;
+  choice.fingerprint = platform_->fingerprint();
+  TANDEM_ASSIGN_OR_RETURN(const MechanismChoice chosen, choose_mechanism(*crew_, choice));
+  mechanism_ = chosen.mechanism;
+  if (mechanism_ == SyncMechanism::kPinned) {
+    log().warn("lanes synchronise by polling mapped memory, which OpenCL does not promise to work");
   }
-  std::string why;
-  TANDEM_ASSIGN_OR_RETURN(mechanism_, choose_mechanism(options_.sync, queue_lanes, &why));
-  if (!why.empty()) log().warn("synchronising by events: {}", why);
   TANDEM_ASSIGN_OR_RETURN(Schedule schedule, make_schedule());
   return set_up(std::move(schedule), &main_);
 }
@@ -167,7 +166,7 @@ Status SessionImpl::calibrate() {
   options.seconds = options_.calibration_seconds;
   options.dir = options_.calibration_dir;
   options.fingerprint = platform_->fingerprint();
-  options.mechanism = name_of(mechanism_);
+  options.mechanism = to_string(mechanism_);
   std::optional<Arena> arena;
   CalibrationSources sources;
   sources.memory = [&]() -> StatusOr<const TensorBindings*> {
@@ -217,9 +216,10 @@ Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
   times_.memory_ms += memory.milliseconds();
   const Stopwatch bind;
   ExecutorOptions options;
-  options.mechanism = mechanism_;
+  options.sync.mechanism = mechanism_;
+  options.sync.device_spin_limit = options_.device_spin_limit;
   options.deadline = options_.deadline;
-  options.keep_all = options_.keep_all;
+  options.keep_all = keep_all;
   TANDEM_ASSIGN_OR_RETURN(
       engine->executor,
       Executor::create(*graph_, engine->schedule, engine->arena->bindings(), crew_, options));

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <new>
 
+#include "runtime/memory_plan.h"
 #include "runtime/sync_event.h"
-#include "runtime/sync_svm.h"
+#include "runtime/sync_finish.h"
+#include "runtime/sync_polled.h"
 
 namespace tandem {
 
@@ -21,10 +24,29 @@ SharedCounters SharedCounters::create(std::shared_ptr<std::byte> memory, size_t 
   return shared;
 }
 
-Synchronization::Synchronization(std::vector<QueueLane*> queue_lanes, const Schedule& schedule,
-                                 SharedCounters shared)
+StatusOr<SharedCounters> SharedCounters::allocate(SyncMechanism mechanism,
+                                                  const std::vector<QueueLane*>& queue_lanes,
+                                                  uint32_t start) {
+  const size_t bytes = (queue_lanes.size() + 1) * sizeof(ProgressCounter);
+  const auto allocate = [&]() -> StatusOr<std::shared_ptr<std::byte>> {
+    for (QueueLane* lane : queue_lanes) {
+      const bool polls = mechanism == SyncMechanism::kSvm || mechanism == SyncMechanism::kPinned;
+      if (!lane || !polls) continue;
+      auto memory =
+          mechanism == SyncMechanism::kSvm ? lane->allocate(bytes) : lane->allocate_pinned(bytes);
+      if (!memory.ok()) return memory.status().with_context("lane " + lane->info().name);
+      return memory;
+    }
+    return Arena::host_allocator()(bytes);
+  };
+  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> memory, allocate());
+  return create(std::move(memory), queue_lanes.size(), start);
+}
+
+Synchronization::Synchronization(SyncMechanism mechanism, std::vector<QueueLane*> queue_lanes,
+                                 const Schedule& schedule, SharedCounters shared)
     : queue_lanes_(std::move(queue_lanes)),
-      held_back_(held_back_lanes(queue_lanes_)),
+      held_back_(held_back_lanes(mechanism, queue_lanes_, schedule)),
       shared_(std::move(shared)) {
   for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
     base_.push_back(shared_.counters[lane].value.load());
@@ -95,47 +117,116 @@ int Synchronization::finished(int lane) const {
                           base_[lane]);
 }
 
-std::vector<bool> held_back_lanes(const std::vector<QueueLane*>& queue_lanes) {
+void Synchronization::advance(int lane, int count) {
+  std::atomic<uint32_t>& counter = shared_.counters[lane].value;
+  const uint32_t wanted = target(lane, count);
+  uint32_t current = counter.load(std::memory_order_relaxed);
+  while (!reached(current, wanted) &&
+         !counter.compare_exchange_weak(current, wanted, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
+  }
+}
+
+Status Synchronization::pause(Backoff* backoff) const {
+  if (aborted()) return cancelled("the run was aborted");
+  if (backoff->is_patient() && Clock::now() >= deadline_) {
+    return deadline_exceeded("the deadline has passed");
+  }
+  backoff->pause();
+  return {};
+}
+
+std::vector<bool> held_back_lanes(SyncMechanism mechanism,
+                                  const std::vector<QueueLane*>& queue_lanes,
+                                  const Schedule& schedule) {
   std::vector<bool> held_back;
-  for (const QueueLane* lane : queue_lanes) {
-    held_back.push_back(lane && computes_on_own_memory(*lane));
+  for (size_t lane = 0; lane < queue_lanes.size(); ++lane) {
+    const auto waits_for_queue = [&](const ScheduledSlice& slice) {
+      return std::any_of(slice.waits.begin(), slice.waits.end(),
+                         [&](const Wait& wait) { return queue_lanes[wait.lane] != nullptr; });
+    };
+    const std::vector<ScheduledSlice>& slices = schedule.lanes[lane];
+    held_back.push_back(queue_lanes[lane] &&
+                        (computes_on_own_memory(*queue_lanes[lane]) ||
+                         mechanism == SyncMechanism::kFinish ||
+                         (mechanism == SyncMechanism::kEvent &&
+                          std::any_of(slices.begin(), slices.end(), waits_for_queue))));
   }
   return held_back;
 }
 
-StatusOr<std::unique_ptr<Synchronization>> make_synchronization(SyncMechanism mechanism,
+StatusOr<std::unique_ptr<Synchronization>> make_synchronization(const SyncOptions& options,
                                                                 std::vector<QueueLane*> queue_lanes,
                                                                 const Schedule& schedule,
-                                                                SharedCounters shared) {
-  if (mechanism == SyncMechanism::kEvent) {
-    return EventSynchronization::create(std::move(queue_lanes), schedule, std::move(shared));
+                                                                uint32_t first_count) {
+  const auto queues = std::count_if(queue_lanes.begin(), queue_lanes.end(),
+                                    [](const QueueLane* lane) { return lane != nullptr; });
+  if (options.mechanism == SyncMechanism::kPinned && queues > 1) {
+    return unsupported(
+        "synchronisation by pinned: a device's mapped memory is not seen by another; use svm, "
+        "event "
+        "or finish with several OpenCL lanes");
   }
-  std::unique_ptr<Synchronization> result =
-      std::make_unique<SvmSynchronization>(std::move(queue_lanes), schedule, std::move(shared));
+  TANDEM_ASSIGN_OR_RETURN(SharedCounters shared,
+                          SharedCounters::allocate(options.mechanism, queue_lanes, first_count));
+  std::unique_ptr<Synchronization> result;
+  switch (options.mechanism) {
+    case SyncMechanism::kSvm:
+    case SyncMechanism::kPinned:
+      result = std::make_unique<PolledSynchronization>(options, std::move(queue_lanes), schedule,
+                                                       std::move(shared));
+      break;
+    case SyncMechanism::kEvent:
+      result = std::make_unique<EventSynchronization>(std::move(queue_lanes), schedule,
+                                                      std::move(shared));
+      break;
+    case SyncMechanism::kFinish:
+      result = std::make_unique<FinishSynchronization>(std::move(queue_lanes), schedule,
+                                                       std::move(shared));
+      break;
+    case SyncMechanism::kAuto:
+      return internal_error("no mechanism has been chosen");
+  }
   return result;
 }
 
-StatusOr<SyncMechanism> choose_mechanism(SyncMechanism asked, const std::vector<QueueLane*>& lanes,
-                                         std::string* why) {
-  why->clear();
-  if (asked == SyncMechanism::kEvent) return asked;
-  for (QueueLane* lane : lanes) {
+Status check_mechanism(SyncMechanism mechanism, const std::vector<QueueLane*>& queue_lanes) {
+  for (QueueLane* lane : queue_lanes) {
     if (!lane) continue;
-    if (lane->shared_memory() != SharedMemoryKind::kFineAtomics) {
-      *why =
-          fmt::format("lane {} has {}; polling counters needs {}", lane->info().name,
-                      to_string(lane->shared_memory()), to_string(SharedMemoryKind::kFineAtomics));
-    } else if (const Status passed = lane->self_test(); !passed.ok()) {
-      *why = fmt::format("lane {} failed the self-test: {}", lane->info().name, passed.message());
+    Status passed;
+    if (mechanism == SyncMechanism::kSvm) {
+      const SharedMemoryKind kind = lane->shared_memory();
+      if (kind != SharedMemoryKind::kFineAtomics) {
+        return unsupported(fmt::format("lane {} has {}; polling counters needs {}",
+                                       lane->info().name, to_string(kind),
+                                       to_string(SharedMemoryKind::kFineAtomics)));
+      }
+      passed = lane->self_test();
+    } else if (mechanism == SyncMechanism::kPinned) {
+      passed = lane->pinned_self_test();
     }
-    if (why->empty()) continue;
-    if (asked == SyncMechanism::kSvm) {
-      return unsupported("synchronisation by svm was asked for, but " + *why +
-                         "; use --sync event or auto");
+    if (!passed.ok()) {
+      return unsupported(
+          fmt::format("lane {} failed the self-test: {}", lane->info().name, passed.message()));
     }
-    return SyncMechanism::kEvent;
   }
-  return SyncMechanism::kSvm;
+  return {};
+}
+
+const char* to_string(SyncMechanism mechanism) {
+  switch (mechanism) {
+    case SyncMechanism::kAuto:
+      return "auto";
+    case SyncMechanism::kSvm:
+      return "svm";
+    case SyncMechanism::kEvent:
+      return "event";
+    case SyncMechanism::kPinned:
+      return "pinned";
+    case SyncMechanism::kFinish:
+      return "finish";
+  }
+  return "unknown";
 }
 
 }  // namespace tandem

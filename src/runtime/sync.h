@@ -2,23 +2,23 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "lane/lane.h"
 #include "schedule/schedule.h"
+#include "support/backoff.h"
 #include "support/clock.h"
-#include "support/cpu_relax.h"
 #include "tandem/session.h"
 
 namespace tandem {
 
 // What the lanes of a session share: a progress counter each, and the abort flag on a line of its
-// own. Must lie in memory of kind kFineAtomics where a device polls or signals.
+// own.
 struct SharedCounters {
   std::shared_ptr<std::byte> memory;
   ProgressCounter* counters = nullptr;     // by lane
@@ -26,7 +26,17 @@ struct SharedCounters {
 
   // Puts counters that stand at `start`, and the flag, into `memory`.
   static SharedCounters create(std::shared_ptr<std::byte> memory, size_t lanes, uint32_t start);
-  static size_t bytes_for(size_t lanes) { return (lanes + 1) * sizeof(ProgressCounter); }
+  // In memory that suits the mechanism. `queue_lanes` are by lane, null for host lanes.
+  static StatusOr<SharedCounters> allocate(SyncMechanism mechanism,
+                                           const std::vector<QueueLane*>& queue_lanes,
+                                           uint32_t start);
+};
+
+// How lanes wait for each other.
+struct SyncOptions {
+  SyncMechanism mechanism = SyncMechanism::kSvm;  // not kAuto
+  // How long a device polls at most.
+  std::chrono::milliseconds device_spin_limit{100};
 };
 
 // The waits and signals of one schedule, run after run. A run goes: begin(); the calls below, from
@@ -42,11 +52,14 @@ class Synchronization {
   // Of a host lane: returns once the other lane has got that far. An error if the run was aborted
   // or the deadline has passed; it says which.
   Status wait(const Wait& wait);
-  // Of whoever feeds a queue: whether the other lane has got that far. Returns at once.
+  // Of whoever feeds a queue: whether the other lane has got that far. Does not wait for anything
+  // that it takes the caller to bring about.
   virtual StatusOr<bool> passed(const Wait& wait);
   // Of a queue lane, in the order of its slices: the same, enqueued.
   virtual Status enqueue_signal(int lane, int count) = 0;
   Status enqueue_wait(int lane, const Wait& wait);
+  // Of a queue lane: its first `count` slices are enqueued, with their signals, and flushed.
+  virtual void flushed(int /*lane*/, int /*count*/) {}
   // Waits for the last slice of a queue lane; everything is enqueued and flushed.
   virtual Status wait_for_end(int lane) = 0;
   // Leaves the lanes' counters where a complete run would have left them, and clears the flag.
@@ -62,9 +75,10 @@ class Synchronization {
   int finished(int lane) const;
 
   // True of a queue lane that is fed only as far as what its slices wait for has passed(), instead
-  // of enqueueing waits: because copies from the host's memory may be enqueued only when what they
-  // copy is there.
+  // of enqueueing waits.
   bool is_held_back(int lane) const { return held_back_[lane]; }
+  // A pause of whoever waits for anything. An error as for wait().
+  Status pause(Backoff* backoff) const;
 
   // Polls until `done()`. An error as for wait().
   template <typename Done>
@@ -75,9 +89,11 @@ class Synchronization {
   bool is_awaited(int lane, int count) const { return awaited_[lane][count]; }
 
  protected:
-  Synchronization(std::vector<QueueLane*> queue_lanes, const Schedule& schedule,
-                  SharedCounters shared);
+  Synchronization(SyncMechanism mechanism, std::vector<QueueLane*> queue_lanes,
+                  const Schedule& schedule, SharedCounters shared);
 
+  // The lane has got that far, at least. Callable from several threads.
+  void advance(int lane, int count);
   uint32_t target(int lane, int count) const { return base_[lane] + static_cast<uint32_t>(count); }
   // Polls until the lane's counter has got that far.
   Status poll(int lane, int count);
@@ -99,34 +115,27 @@ class Synchronization {
   Status reason_;  // guarded by mutex_
 };
 
-// By lane; see Synchronization::is_held_back().
-std::vector<bool> held_back_lanes(const std::vector<QueueLane*>& queue_lanes);
-
 template <typename Done>
 Status Synchronization::poll_until(const Done& done) {
-  // Long enough for a lane that is about to signal; then others may have the core.
-  constexpr int kSpins = 2000;
-  constexpr int kSpinsPerYield = 32;
-  for (int spins = 0; !done(); ++spins) {
-    if (aborted()) return cancelled("the run was aborted");
-    cpu_relax();
-    if (spins < kSpins || spins % kSpinsPerYield != 0) continue;
-    if (Clock::now() >= deadline_) return deadline_exceeded("the deadline has passed");
-    std::this_thread::yield();
-    if (spins > 2 * kSpins) spins = kSpins;  // no overflow, however long it takes
-  }
+  for (Backoff backoff; !done();) TANDEM_RETURN_IF_ERROR(pause(&backoff));
   return {};
 }
 
-// kUnsupported if the lanes cannot do it, saying why. `mechanism` is not kAuto.
-StatusOr<std::unique_ptr<Synchronization>> make_synchronization(SyncMechanism mechanism,
+// By lane, which queues a mechanism holds back. Those that compute on memory of their own: copies
+// from the host's memory may be enqueued only when what they copy is there. With `finish`, all.
+// With `event`, those that wait for other queues.
+std::vector<bool> held_back_lanes(SyncMechanism mechanism,
+                                  const std::vector<QueueLane*>& queue_lanes,
+                                  const Schedule& schedule);
+
+// kUnsupported if the lanes cannot do it, saying why.
+StatusOr<std::unique_ptr<Synchronization>> make_synchronization(const SyncOptions& options,
                                                                 std::vector<QueueLane*> queue_lanes,
                                                                 const Schedule& schedule,
-                                                                SharedCounters shared);
+                                                                uint32_t first_count);
 
-// What kAuto means for these lanes: svm if all queue lanes pass their self-test, else event. `why`
-// then says why not svm. A forced kSvm that does not pass is kUnsupported.
-StatusOr<SyncMechanism> choose_mechanism(SyncMechanism asked, const std::vector<QueueLane*>& lanes,
-                                         std::string* why);
+// Whether the mechanism (not kAuto) works between these lanes: runs the devices' self-tests.
+// kUnsupported, saying why, where it does not.
+Status check_mechanism(SyncMechanism mechanism, const std::vector<QueueLane*>& queue_lanes);
 
 }  // namespace tandem

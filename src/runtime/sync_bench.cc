@@ -1,9 +1,10 @@
 #include "runtime/sync_bench.h"
 
 #include <algorithm>
+#include <ctime>
 #include <functional>
+#include <thread>
 
-#include "runtime/memory_plan.h"
 #include "runtime/sync.h"
 #include "support/cpu_relax.h"
 #include "support/statistics.h"
@@ -74,6 +75,32 @@ class Bench {
     });
   }
 
+  // Milliseconds of processor time that a thread of the CPU lane takes to wait for the queue for
+  // `wait`. The queue's slice is enqueued at the end of it: nothing polls on the device.
+  StatusOr<double> cost_of_waiting_ms(std::chrono::milliseconds wait) {
+    Schedule schedule = empty_schedule();
+    schedule.lanes[queue_].resize(1);
+    schedule.lanes[cpu_].resize(1);
+    schedule.lanes[cpu_][0].waits = {{queue_, 1}};
+    TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Synchronization> sync, begin(schedule));
+    Status waited;
+    double cost_ms = 0;
+    crew_.thread(cpu_).post([&] {
+      const double before = thread_cpu_ms();
+      waited = sync->wait({queue_, 1});
+      cost_ms = thread_cpu_ms() - before;
+    });
+    std::this_thread::sleep_for(wait);
+    // Here and not on the queue's thread, which may be the one that waits.
+    size_t fed = 0;
+    const Status enqueued = feed(schedule, *sync, &fed);
+    if (!enqueued.ok()) sync->abort(enqueued);
+    crew_.thread(cpu_).run([] {});
+    TANDEM_RETURN_IF_ERROR(end(*sync, enqueued));
+    TANDEM_RETURN_IF_ERROR(waited);
+    return cost_ms;
+  }
+
  private:
   // `kBatch` slices of the queue, and one more of the CPU lane, so that it can wait for the last.
   Schedule empty_schedule() const {
@@ -84,24 +111,38 @@ class Bench {
     return schedule;
   }
 
+  static double thread_cpu_ms() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
+  }
+
+  StatusOr<std::unique_ptr<Synchronization>> begin(const Schedule& schedule) {
+    std::vector<QueueLane*> queue_lanes(crew_.lanes().size(), nullptr);
+    queue_lanes[queue_] = crew_.queue_lane(queue_);
+    TANDEM_ASSIGN_OR_RETURN(
+        std::unique_ptr<Synchronization> sync,
+        make_synchronization({.mechanism = mechanism_, .device_spin_limit = kDeadline},
+                             std::move(queue_lanes), schedule, 0));
+    sync->begin(Clock::now() + kDeadline);
+    return sync;
+  }
+
+  Status end(Synchronization& sync, const Status& result) {
+    if (!result.ok()) sync.abort(result);
+    Status drained;
+    crew_.thread(queue_).run(
+        [&] { drained = crew_.queue_lane(queue_)->drain(Clock::now() + kDeadline); });
+    sync.end();
+    return result.ok() ? drained : result;
+  }
+
   // Feeds the queue as far as may be, where it is held back and nobody else does.
   using FeedOn = std::function<Status()>;
 
   template <typename HostSide>  // Status(Synchronization&, const FeedOn&)
   Status batch(const Schedule& schedule, const HostSide& host_side) {
-    const size_t lanes = crew_.lanes().size();
-    std::vector<QueueLane*> queue_lanes;
-    for (size_t lane = 0; lane < lanes; ++lane) {
-      queue_lanes.push_back(crew_.queue_lane(static_cast<int>(lane)));
-    }
-    if (!counters_) {
-      TANDEM_ASSIGN_OR_RETURN(
-          counters_, Arena::allocator_for(crew_.lanes())(SharedCounters::bytes_for(lanes)));
-    }
-    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Synchronization> sync,
-                            make_synchronization(mechanism_, std::move(queue_lanes), schedule,
-                                                 SharedCounters::create(counters_, lanes, 0)));
-    sync->begin(Clock::now() + kDeadline);
+    TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Synchronization> sync, begin(schedule));
     Status result;
     const bool own_feeder = &crew_.thread(queue_) != &crew_.thread(cpu_);
     size_t fed = 0;
@@ -120,37 +161,39 @@ class Bench {
     }
     const FeedOn host_feed = own_feeder ? FeedOn([] { return Status(); }) : FeedOn(feed_on);
     if (result.ok()) crew_.thread(cpu_).run([&] { result = host_side(*sync, host_feed); });
-    if (!result.ok()) sync->abort(result);
-    Status drained;
-    crew_.thread(queue_).run(
-        [&] { drained = crew_.queue_lane(queue_)->drain(Clock::now() + kDeadline); });
-    sync->end();
-    return result.ok() ? drained : result;
+    return end(*sync, result);
   }
 
   // Goes on from the `fed`-th slice, and flushes if there was any to enqueue.
   Status feed(const Schedule& schedule, Synchronization& sync, size_t* fed) {
     const std::vector<ScheduledSlice>& slices = schedule.lanes[queue_];
     const size_t first = *fed;
-    for (; *fed < slices.size(); ++*fed) {
+    for (bool may = true; *fed < slices.size(); ++*fed) {
       for (const Wait& wait : slices[*fed].waits) {
         if (!sync.is_held_back(queue_)) {
           TANDEM_RETURN_IF_ERROR(sync.enqueue_wait(queue_, wait));
-          continue;
+        } else if (may) {
+          TANDEM_ASSIGN_OR_RETURN(may, sync.passed(wait));
         }
-        TANDEM_ASSIGN_OR_RETURN(const bool passed, sync.passed(wait));
-        if (!passed) return *fed > first ? crew_.queue_lane(queue_)->flush() : Status();
+      }
+      if (!may) break;
+      // A signal is a kernel or a marker, but nothing with `finish`: there has to be something to
+      // finish.
+      if (mechanism_ == SyncMechanism::kFinish) {
+        TANDEM_RETURN_IF_ERROR(crew_.queue_lane(queue_)->enqueue_nothing());
       }
       TANDEM_RETURN_IF_ERROR(sync.enqueue_signal(queue_, static_cast<int>(*fed) + 1));
     }
-    return *fed > first ? crew_.queue_lane(queue_)->flush() : Status();
+    if (*fed == first) return {};
+    TANDEM_RETURN_IF_ERROR(crew_.queue_lane(queue_)->flush());
+    sync.flushed(queue_, static_cast<int>(*fed));
+    return {};
   }
 
   LaneCrew& crew_;
   const int cpu_;
   const int queue_;
   const SyncMechanism mechanism_;
-  std::shared_ptr<std::byte> counters_;
 };
 
 // Calls `batch(samples)` until there are enough samples after the warm-up.
@@ -168,13 +211,10 @@ StatusOr<std::vector<double>> collect(const SyncBenchOptions& options, const Bat
 StatusOr<CrossingTimes> bench_crossing(LaneCrew& crew, int cpu_lane, int queue_lane,
                                        SyncMechanism mechanism, const SyncBenchOptions& options) {
   CrossingTimes times;
-  if (mechanism == SyncMechanism::kSvm) {
-    std::string why;
-    const auto usable = choose_mechanism(mechanism, {crew.queue_lane(queue_lane)}, &why);
-    if (!usable.ok()) {
-      times.why_not = why;
-      return times;
-    }
+  if (const Status usable = check_mechanism(mechanism, {crew.queue_lane(queue_lane)});
+      !usable.ok()) {
+    times.why_not = usable.message();
+    return times;
   }
   Bench bench(crew, cpu_lane, queue_lane, mechanism);
   TANDEM_ASSIGN_OR_RETURN(
@@ -182,7 +222,11 @@ StatusOr<CrossingTimes> bench_crossing(LaneCrew& crew, int cpu_lane, int queue_l
       collect(options, [&](std::vector<double>* samples) { return bench.round_trips(samples); }));
   times.available = true;
   times.round_trip = quantiles_of(round_trips);
-  if (mechanism != SyncMechanism::kSvm) {
+  if (options.long_wait.count() > 0) {
+    TANDEM_ASSIGN_OR_RETURN(const double ms, bench.cost_of_waiting_ms(options.long_wait));
+    times.cpu_ms_per_second_of_waiting = ms * 1e3 / static_cast<double>(options.long_wait.count());
+  }
+  if (mechanism == SyncMechanism::kEvent || mechanism == SyncMechanism::kFinish) {
     times.cpu_to_gpu = {times.round_trip.median / 2, times.round_trip.p90 / 2};
     times.gpu_to_cpu = times.cpu_to_gpu;
     return times;
@@ -207,11 +251,13 @@ StatusOr<std::vector<LanePairTimes>> bench_sync(const std::shared_ptr<Platform>&
   for (int cpu = 0; cpu < lanes; ++cpu) {
     for (int queue = 0; queue < lanes; ++queue) {
       if (crew->queue_lane(cpu) || !crew->queue_lane(queue)) continue;
-      LanePairTimes pair{crew->info(cpu).name, crew->info(queue).name, {}, {}};
-      TANDEM_ASSIGN_OR_RETURN(pair.svm,
-                              bench_crossing(*crew, cpu, queue, SyncMechanism::kSvm, options));
-      TANDEM_ASSIGN_OR_RETURN(pair.event,
-                              bench_crossing(*crew, cpu, queue, SyncMechanism::kEvent, options));
+      LanePairTimes pair{crew->info(cpu).name, crew->info(queue).name, {}};
+      for (const SyncMechanism mechanism : {SyncMechanism::kSvm, SyncMechanism::kEvent,
+                                            SyncMechanism::kPinned, SyncMechanism::kFinish}) {
+        TANDEM_ASSIGN_OR_RETURN(CrossingTimes times,
+                                bench_crossing(*crew, cpu, queue, mechanism, options));
+        pair.mechanisms.push_back({mechanism, std::move(times)});
+      }
       pairs.push_back(std::move(pair));
     }
   }

@@ -2,32 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace tandem {
-
-StatusOr<std::unique_ptr<Synchronization>> EventSynchronization::create(
-    std::vector<QueueLane*> queue_lanes, const Schedule& schedule, SharedCounters shared) {
-  const std::vector<bool> held_back = held_back_lanes(queue_lanes);
-  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
-    for (const ScheduledSlice& scheduled : schedule.lanes[lane]) {
-      for (const Wait& wait : scheduled.waits) {
-        if (queue_lanes[lane] && queue_lanes[wait.lane] && !held_back[lane]) {
-          return unsupported(
-              fmt::format("lane {} waits for lane {}, but the mechanism event has no "
-                          "waits between two queues",
-                          queue_lanes[lane]->info().name, queue_lanes[wait.lane]->info().name));
-        }
-      }
-    }
-  }
-  return std::unique_ptr<Synchronization>(
-      new EventSynchronization(std::move(queue_lanes), schedule, std::move(shared)));
-}
 
 EventSynchronization::EventSynchronization(std::vector<QueueLane*> queue_lanes,
                                            const Schedule& schedule, SharedCounters shared)
-    : Synchronization(std::move(queue_lanes), schedule, std::move(shared)) {
+    : Synchronization(SyncMechanism::kEvent, std::move(queue_lanes), schedule, std::move(shared)) {
   for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
     for (const ScheduledSlice& scheduled : schedule.lanes[lane]) {
       for (const Wait& wait : scheduled.waits) {
@@ -84,7 +63,7 @@ Status EventSynchronization::wait_for_queue(const Wait& wait) {
       poll_until([&] { return crossing.published.load(std::memory_order_acquire) != nullptr; }));
   TANDEM_RETURN_IF_ERROR(crossing.published.load(std::memory_order_acquire)->wait(deadline_));
   if (aborted()) return cancelled("the run was aborted");
-  note_finished(wait);
+  advance(wait.lane, wait.count);  // for finished(), which reports read
   return {};
 }
 
@@ -94,18 +73,13 @@ StatusOr<bool> EventSynchronization::passed(const Wait& wait) {
   const DeviceEvent* event = found->second.published.load(std::memory_order_acquire);
   if (!event) return false;
   TANDEM_ASSIGN_OR_RETURN(const bool passed, event->passed());
-  if (passed) note_finished(wait);
+  if (passed) advance(wait.lane, wait.count);
   return passed;
-}
-
-// Nobody waits for these counters: they are for finished(), which reports read.
-void EventSynchronization::note_finished(const Wait& wait) {
-  Synchronization::signal(wait.lane, std::max(finished(wait.lane), wait.count));
 }
 
 Status EventSynchronization::wait_for_end(int lane) {
   TANDEM_RETURN_IF_ERROR(queue_lanes_[lane]->drain(deadline_));
-  Synchronization::signal(lane, slices(lane));
+  advance(lane, slices(lane));
   return {};
 }
 

@@ -10,13 +10,11 @@
 namespace tandem {
 
 // Counters tell host lanes of each other only. Every crossing between a host lane and a queue has
-// an event, made when the queue is fed. Schedules in which a queue waits for another queue, and is
-// not held back, are kUnsupported.
+// an event, made when the queue is fed.
 class EventSynchronization : public Synchronization {
  public:
-  static StatusOr<std::unique_ptr<Synchronization>> create(std::vector<QueueLane*> queue_lanes,
-                                                           const Schedule& schedule,
-                                                           SharedCounters shared);
+  EventSynchronization(std::vector<QueueLane*> queue_lanes, const Schedule& schedule,
+                       SharedCounters shared);
 
   void signal(int lane, int count) override;
   StatusOr<bool> passed(const Wait& wait) override;
@@ -39,12 +37,9 @@ class EventSynchronization : public Synchronization {
   };
   using Count = std::pair<int, int>;  // lane, count
 
-  EventSynchronization(std::vector<QueueLane*> queue_lanes, const Schedule& schedule,
-                       SharedCounters shared);
   Status enqueue_wait_in_queue(int lane, const Wait& wait) override;
   Status wait_for_queue(const Wait& wait) override;
   void release_all() override;
-  void note_finished(const Wait& wait);
 
   // By the count awaited, then by the queue that waits. Maps do not change after construction.
   std::map<Count, std::map<int, HostCrossing>> host_crossings_;

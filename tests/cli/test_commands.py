@@ -37,15 +37,18 @@ class Run(CliTest):
         self.succeed(
             "run", "zoo:tiny_residual", "--compare", "cpu,gpu,intra", "--runs", 1, "--output", "a"
         )
-        self.succeed(
-            "run", "zoo:tiny_residual", "--sync", "event", "--runs", 1, "--output", "a/event"
-        )
+        variants = {
+            "event": ("--sync", "event"), "finish": ("--sync", "finish"),
+            "copies": ("--opencl-own-memory",),
+        }
+        for name, flags in variants.items():
+            self.succeed("run", "zoo:tiny_residual", *flags, "--runs", 1, "--output", f"a/{name}")
         files = list((self.work / "a/cpu").iterdir())
         self.assertTrue(files)
         for file in files:
             expected = read_npy(file)
             self.assertGreater(max(map(abs, expected)), 0)
-            for other in ("gpu", "intra", "event"):
+            for other in ("gpu", "intra", *variants):
                 values = read_npy(self.work / "a" / other / file.name)
                 self.assertEqual(len(values), len(expected))
                 for a, b in zip(values, expected):
@@ -178,6 +181,24 @@ class Devices(CliTest):
         self.assertEqual(report["lanes"][1]["self_test"], "passed")
         self.assertTrue(any("libOpenCL" in path for path in report["libraries"]))
 
+    def test_says_which_mechanism_is_used_and_why_not_the_others(self):
+        report = self.succeed_json("devices")
+        choice = report["synchronization_choice"]
+        mechanisms = {"svm", "event", "pinned", "finish"}
+        self.assertEqual(set(report["synchronization"][0]["mechanisms"]), mechanisms)
+        self.assertEqual(set(choice["why_not"]), mechanisms - {choice["mechanism"]})
+        self.assertIn("promise", choice["why_not"]["pinned"])
+        session = self.succeed_json("run", "zoo:tiny_residual", "--runs", 1)["strategies"][0]
+        self.assertEqual(session["sync"], choice["mechanism"])
+
+    def test_a_device_with_memory_of_its_own_has_no_svm(self):
+        report = self.succeed_json("devices", "--opencl-own-memory")
+        costs = report["synchronization"][0]["mechanisms"]
+        self.assertFalse(costs["svm"]["available"])
+        self.assertTrue(costs["event"]["available"])
+        self.assertTrue(costs["finish"]["available"])
+        self.refuse("run", "zoo:tiny_residual", "--opencl-own-memory", "--sync", "svm", says=["svm"])
+
     def test_lanes_can_change_cores(self):
         report = self.succeed_json("devices", "--opencl-cores", "1", "--cpu-cores", "0")
         self.assertEqual([lane["cores"] for lane in report["lanes"]], [[0], [1]])
@@ -191,12 +212,14 @@ class Devices(CliTest):
 class Bench(CliTest):
     def test_sync(self):
         report = self.succeed_json("bench", "sync", "--iterations", 200)
-        for mechanism in ("svm", "event"):
+        for mechanism in ("svm", "event", "finish"):
             costs = report["mechanisms"][mechanism]
             self.assertTrue(costs["available"])
             for key in ("cpu_to_gpu_us", "gpu_to_cpu_us", "round_trip_us"):
                 self.assertGreater(costs[key], 0)
                 self.assertGreaterEqual(costs[key.replace("_us", "_p90_us")], costs[key])
+            self.assertLess(costs["cpu_ms_per_second_of_waiting"], 500)
+        self.assertIn("pinned", report["mechanisms"])
 
     def test_op(self):
         shapes = self.work / "shapes.csv"

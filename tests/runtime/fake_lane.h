@@ -305,17 +305,20 @@ class FakeQueueLane : public QueueLane {
   SharedMemoryKind shared_memory() const override { return memory_; }
   StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override {
     if (computes_on_own_memory(*this)) return unsupported("memory of its own");
+    return allocate_pinned(bytes);
+  }
+  StatusOr<std::shared_ptr<std::byte>> allocate_pinned(size_t bytes) override {
     const size_t rounded = (bytes + 63) / 64 * 64;
     auto* memory = static_cast<std::byte*>(std::aligned_alloc(64, rounded));
     std::memset(memory, 0, rounded);
     return std::shared_ptr<std::byte>(memory, [](std::byte* p) { std::free(p); });
   }
   Status enqueue_wait(const ProgressCounter* counter, uint32_t target, std::atomic<uint32_t>* abort,
-                      uint64_t max_polls) override {
+                      std::chrono::duration<double> patience) override {
     enqueue([=, this] {
-      uint64_t polls = 0;
+      const Clock::time_point start = Clock::now();
       while (!reached(counter->value.load(std::memory_order_acquire), target)) {
-        if (++polls > max_polls) abort->store(1, std::memory_order_relaxed);
+        if (Clock::now() - start > patience) abort->store(1, std::memory_order_relaxed);
         gave_up_ = gave_up_ || abort->load(std::memory_order_relaxed) != 0;
         if (gave_up_) return;
         std::this_thread::yield();
@@ -329,8 +332,6 @@ class FakeQueueLane : public QueueLane {
     ++signals;
     return {};
   }
-  double polls_per_second() const override { return poll_rate; }
-
   StatusOr<std::unique_ptr<HostEvent>> enqueue_host_wait() override {
     auto event = std::make_unique<FakeHostEvent>();
     enqueue([this, gate = event->gate] { gave_up_ = !gate->wait() || gave_up_; });
@@ -349,11 +350,24 @@ class FakeQueueLane : public QueueLane {
     changed_.notify_all();
     return {};
   }
+  Status enqueue_nothing() override {
+    enqueue([] {});
+    return {};
+  }
+  Status finish() override {
+    std::unique_lock lock(mutex_);
+    const size_t wanted = done_ + queue_.size() + (busy_ ? 1 : 0);
+    flushed_ = queue_.size();
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return done_ >= wanted; });
+    return {};
+  }
   Status self_test() override { return {}; }
+  Status pinned_self_test() override { return pinned_status; }
 
-  Faults launch_faults;    // when a slice is enqueued
-  Faults device_faults;    // when its turn comes
-  double poll_rate = 1e9;  // too high: the host is the first to see that a deadline has passed
+  Faults launch_faults;  // when a slice is enqueued
+  Faults device_faults;  // when its turn comes
+  Status pinned_status;  // what the self-test says
   int waits = 0;
   int signals = 0;
 
@@ -424,6 +438,7 @@ class FakeQueueLane : public QueueLane {
       work();
       lock.lock();
       busy_ = false;
+      ++done_;
       changed_.notify_all();
     }
   }
@@ -435,6 +450,7 @@ class FakeQueueLane : public QueueLane {
   std::deque<std::function<void()>> queue_;
   size_t flushed_ = 0;  // of the queue's front
   bool busy_ = false;
+  size_t done_ = 0;  // pieces of work, ever
   bool stop_ = false;
   bool gave_up_ = false;  // of the queue's thread; drain() resets it while the queue is empty
   std::thread thread_;

@@ -76,4 +76,17 @@ Status check(cl_int code, std::string_view what) {
   }
 }
 
+StatusOr<Kernel> make_kernel(cl_program program, const std::string& name) {
+  cl_int code = CL_SUCCESS;
+  Kernel kernel(clCreateKernel(program, name.c_str(), &code));
+  TANDEM_RETURN_IF_ERROR(check(code, "clCreateKernel of " + name));
+  return kernel;
+}
+
+Status enqueue_single(cl_command_queue queue, cl_kernel kernel, std::string_view name) {
+  const size_t one = 1;
+  return check(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, &one, 0, nullptr, nullptr),
+               fmt::format("enqueueing {}", name));
+}
+
 }  // namespace tandem::opencl

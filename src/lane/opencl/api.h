@@ -47,4 +47,9 @@ using Kernel = Owned<cl_kernel, clReleaseKernel>;
 using Event = Owned<cl_event, clReleaseEvent>;
 using Buffer = Owned<cl_mem, clReleaseMemObject>;
 
+StatusOr<Kernel> make_kernel(cl_program program, const std::string& name);
+
+// Enqueues a kernel of one work-item.
+Status enqueue_single(cl_command_queue queue, cl_kernel kernel, std::string_view name);
+
 }  // namespace tandem::opencl

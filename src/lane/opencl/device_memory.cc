@@ -208,10 +208,7 @@ Status try_copies(cl_context context, cl_command_queue queue, cl_kernel pass_on,
     TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(pass_on, 0, from.data()), "pass_on"));
     TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(pass_on, 1, to.data()), "pass_on"));
     TANDEM_RETURN_IF_ERROR(check(clSetKernelArg(pass_on, 2, sizeof(count), &count), "pass_on"));
-    const size_t one = 1;
-    TANDEM_RETURN_IF_ERROR(
-        check(clEnqueueNDRangeKernel(queue, pass_on, 1, nullptr, &one, &one, 0, nullptr, nullptr),
-              "enqueueing pass_on"));
+    TANDEM_RETURN_IF_ERROR(enqueue_single(queue, pass_on, "pass_on"));
     for (const Rows& rows : trials) {
       TANDEM_RETURN_IF_ERROR(to.enqueue_download(queue, at(back, rows), rows.offset, rows));
     }

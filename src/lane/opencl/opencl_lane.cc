@@ -17,15 +17,6 @@
 namespace tandem::opencl {
 namespace {
 
-constexpr auto kSelfTestDeadline = std::chrono::seconds(2);
-// Enough for a clock to measure, few enough not to be felt.
-constexpr uint64_t kMeasuredPolls = 200'000;
-// Bounds a wait of the self-test before the speed of polling is known: from 50 ms where a poll hits
-// a cache to a minute where it crosses a bus.
-constexpr uint64_t kSelfTestPolls = 50'000'000;
-// A device may give up a wait only because this process was kept from running meanwhile.
-constexpr int kSelfTestAttempts = 3;
-
 // A point in the queue, waited for without spinning: OpenCL itself has no wait with a deadline.
 class QueueEvent final : public DeviceEvent {
  public:
@@ -132,19 +123,6 @@ std::string kernels_digest() {
   std::string all;
   for (const auto& [name, source] : embedded_kernels()) all += source;
   return digest(all);
-}
-
-StatusOr<Kernel> create_kernel(cl_program program, const char* name) {
-  cl_int code = CL_SUCCESS;
-  Kernel kernel(clCreateKernel(program, name, &code));
-  TANDEM_RETURN_IF_ERROR(check(code, fmt::format("clCreateKernel of {}", name)));
-  return kernel;
-}
-
-Status enqueue_single(cl_command_queue queue, cl_kernel kernel, const char* name) {
-  const size_t one = 1;
-  return check(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, &one, 0, nullptr, nullptr),
-               name);
 }
 
 }  // namespace
@@ -268,45 +246,8 @@ StatusOr<std::shared_ptr<std::byte>> LaneImpl::upload(const std::vector<std::byt
 Status LaneImpl::load_pass_on() {
   if (pass_on_kernel_.get()) return {};
   TANDEM_ASSIGN_OR_RETURN(const cl_program program, programs_->program({"pass_on.cl"}, ""));
-  TANDEM_ASSIGN_OR_RETURN(pass_on_kernel_, create_kernel(program, "pass_on"));
+  TANDEM_ASSIGN_OR_RETURN(pass_on_kernel_, make_kernel(program, "pass_on"));
   return {};
-}
-
-Status LaneImpl::load_sync_kernels() {
-  if (wait_kernel_.get()) return {};
-  TANDEM_ASSIGN_OR_RETURN(
-      const cl_program program,
-      programs_->program({"sync.cl"},
-                         device_.summary.is_host_cpu ? "-DHOST_CPU=1" : "-DHOST_CPU=0"));
-  TANDEM_ASSIGN_OR_RETURN(signal_kernel_, create_kernel(program, "signal_progress"));
-  TANDEM_ASSIGN_OR_RETURN(wait_kernel_, create_kernel(program, "wait_for"));
-  return {};
-}
-
-Status LaneImpl::enqueue_wait(const ProgressCounter* counter, uint32_t target,
-                              std::atomic<uint32_t>* abort, uint64_t max_polls) {
-  TANDEM_RETURN_IF_ERROR(load_sync_kernels());
-  const cl_kernel kernel = wait_kernel_.get();
-  const cl_ulong polls = max_polls;
-  TANDEM_RETURN_IF_ERROR(
-      check(clSetKernelArgSVMPointer(kernel, 0, &counter->value), "counter of wait_for"));
-  TANDEM_RETURN_IF_ERROR(
-      check(clSetKernelArg(kernel, 1, sizeof(target), &target), "target of wait_for"));
-  TANDEM_RETURN_IF_ERROR(
-      check(clSetKernelArgSVMPointer(kernel, 2, abort), "abort flag of wait_for"));
-  TANDEM_RETURN_IF_ERROR(
-      check(clSetKernelArg(kernel, 3, sizeof(polls), &polls), "bound of wait_for"));
-  return enqueue_single(queue_.get(), kernel, "enqueueing wait_for");
-}
-
-Status LaneImpl::enqueue_signal(ProgressCounter* counter, uint32_t value) {
-  TANDEM_RETURN_IF_ERROR(load_sync_kernels());
-  const cl_kernel kernel = signal_kernel_.get();
-  TANDEM_RETURN_IF_ERROR(
-      check(clSetKernelArgSVMPointer(kernel, 0, &counter->value), "counter of signal_progress"));
-  TANDEM_RETURN_IF_ERROR(
-      check(clSetKernelArg(kernel, 1, sizeof(value), &value), "value of signal_progress"));
-  return enqueue_single(queue_.get(), kernel, "enqueueing signal_progress");
 }
 
 StatusOr<std::unique_ptr<HostEvent>> LaneImpl::enqueue_host_wait() {
@@ -317,95 +258,21 @@ StatusOr<std::unique_ptr<DeviceEvent>> LaneImpl::enqueue_device_event() {
   return QueueEvent::enqueue(queue_.get());
 }
 
-Status LaneImpl::flush() { return check(clFlush(queue_.get()), "clFlush"); }
-
-Status LaneImpl::self_test() {
-  if (shared_memory() != SharedMemoryKind::kFineAtomics) {
-    return unsupported(fmt::format("{} has no atomics in shared memory", device_.summary.device));
-  }
-  TANDEM_RETURN_IF_ERROR(load_sync_kernels());
+Status LaneImpl::enqueue_nothing() {
   TANDEM_RETURN_IF_ERROR(load_pass_on());
-  Status passed = pass_messages();
-  for (int attempt = 1;
-       passed.code() == StatusCode::kDeadlineExceeded && attempt < kSelfTestAttempts; ++attempt) {
-    passed = pass_messages();
+  const cl_kernel kernel = pass_on_kernel_.get();
+  const cl_int none = 0;
+  for (cl_uint pointer : {0, 1}) {
+    TANDEM_RETURN_IF_ERROR(
+        check(clSetKernelArg(kernel, pointer, sizeof(cl_mem), nullptr), "pass_on"));
   }
-  TANDEM_RETURN_IF_ERROR(passed);
-  return measure_polls();
+  TANDEM_RETURN_IF_ERROR(check(clSetKernelArg(kernel, 2, sizeof(none), &none), "pass_on"));
+  return enqueue_single(queue_.get(), kernel, "pass_on");
 }
 
-// Rounds enqueued ahead, as in an inference: the device waits for the host's word, answers with
-// data made from the host's, and signals.
-Status LaneImpl::pass_messages() {
-  constexpr uint32_t kRounds = 8;
-  constexpr int kWords = 64;
-  struct Board {
-    ProgressCounter host;
-    ProgressCounter device;
-    ProgressCounter abort;
-    uint32_t question[kWords];
-    uint32_t answer[kWords];
-  };
-  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> memory, allocate(sizeof(Board)));
-  Board* board = new (memory.get()) Board();
-  for (uint32_t round = 1; round <= kRounds; ++round) {
-    TANDEM_RETURN_IF_ERROR(enqueue_wait(&board->host, round, &board->abort.value, kSelfTestPolls));
-    const cl_kernel kernel = pass_on_kernel_.get();
-    const cl_int count = kWords;
-    TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(kernel, 0, board->question), "pass_on"));
-    TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(kernel, 1, board->answer), "pass_on"));
-    TANDEM_RETURN_IF_ERROR(check(clSetKernelArg(kernel, 2, sizeof(count), &count), "pass_on"));
-    TANDEM_RETURN_IF_ERROR(enqueue_single(queue_.get(), kernel, "enqueueing pass_on"));
-    TANDEM_RETURN_IF_ERROR(enqueue_signal(&board->device, round));
-  }
-  TANDEM_RETURN_IF_ERROR(flush());
+Status LaneImpl::finish() { return check(clFinish(queue_.get()), "clFinish"); }
 
-  const auto deadline = Clock::now() + kSelfTestDeadline;
-  Status result;
-  for (uint32_t round = 1; round <= kRounds && result.ok(); ++round) {
-    for (uint32_t i = 0; i < kWords; ++i) board->question[i] = 1000 * round + i;
-    board->host.value.store(round, std::memory_order_release);
-    while (!reached(board->device.value.load(std::memory_order_acquire), round) &&
-           Clock::now() < deadline) {
-      std::this_thread::yield();
-    }
-    // Before judging the answer: kernels behind a wait that has given up run on old data.
-    if (board->abort.value.load(std::memory_order_acquire) != 0 || Clock::now() >= deadline) {
-      result = deadline_exceeded(
-          fmt::format("{} did not see a counter in time", device_.summary.device));
-    }
-    for (uint32_t i = 0; i < kWords && result.ok(); ++i) {
-      if (board->answer[i] != 1000 * round + i + 1) {
-        result = device_error(fmt::format("{} saw a counter before the data that it publishes",
-                                          device_.summary.device));
-      }
-    }
-  }
-  // Whatever happened, the board must not be freed under the kernels.
-  if (!result.ok()) board->abort.value.store(1, std::memory_order_release);
-  TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish after the self-test"));
-  return result;
-}
-
-Status LaneImpl::measure_polls() {
-  struct Board {
-    ProgressCounter counter;
-    ProgressCounter abort;
-  };
-  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> memory, allocate(sizeof(Board)));
-  Board* board = new (memory.get()) Board();
-  TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish"));
-  const auto start = Clock::now();
-  TANDEM_RETURN_IF_ERROR(enqueue_wait(&board->counter, 1, &board->abort.value, kMeasuredPolls));
-  TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish"));
-  const std::chrono::duration<double> taken = Clock::now() - start;
-  if (board->abort.value.load(std::memory_order_acquire) != 1) {
-    return device_error(
-        fmt::format("{} does not give up a wait that cannot end", device_.summary.device));
-  }
-  polls_per_second_ = static_cast<double>(kMeasuredPolls) / taken.count();
-  return {};
-}
+Status LaneImpl::flush() { return check(clFlush(queue_.get()), "clFlush"); }
 
 const std::vector<std::string>& LaneImpl::warnings() const {
   warnings_ = programs_->warnings();

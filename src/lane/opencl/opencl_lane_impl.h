@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,13 +28,16 @@ class LaneImpl final : public OpenClLane {
   SharedMemoryKind shared_memory() const override { return memory_; }
   StatusOr<std::shared_ptr<std::byte>> allocate(size_t bytes) override;
   Status enqueue_wait(const ProgressCounter* counter, uint32_t target, std::atomic<uint32_t>* abort,
-                      uint64_t max_polls) override;
+                      std::chrono::duration<double> patience) override;
   Status enqueue_signal(ProgressCounter* counter, uint32_t value) override;
-  double polls_per_second() const override { return polls_per_second_; }
+  StatusOr<std::shared_ptr<std::byte>> allocate_pinned(size_t bytes) override;
   StatusOr<std::unique_ptr<HostEvent>> enqueue_host_wait() override;
   StatusOr<std::unique_ptr<DeviceEvent>> enqueue_device_event() override;
+  Status enqueue_nothing() override;
+  Status finish() override;
   Status flush() override;
   Status self_test() override;
+  Status pinned_self_test() override;
 
   const std::vector<std::string>& warnings() const override;
   ProgramCacheStats cache_stats() const override { return programs_->stats(); }
@@ -56,10 +60,40 @@ class LaneImpl final : public OpenClLane {
  private:
   explicit LaneImpl(Device device) : device_(std::move(device)) {}
   Status start(const OpenClLaneOptions& options);
-  Status load_sync_kernels();
   Status load_pass_on();
-  Status pass_messages();
-  Status measure_polls();
+
+  // --- counters.cc ---
+  // The kernels that poll and advance counters, for one kind of memory.
+  struct CounterKernels {
+    Kernel wait;  // null until load()
+    Kernel signal;
+    double polls_per_second = 0;  // of `wait`; 0: not measured yet
+  };
+  // A counter as the kernels take it: a piece of memory, and words from its start.
+  struct CounterPlace {
+    CounterKernels* kernels = nullptr;
+    cl_mem buffer = nullptr;  // null: shared virtual memory at `base`
+    const std::byte* base = nullptr;
+
+    cl_long word(const void* address) const {
+      return (static_cast<const std::byte*>(address) - base) /
+             static_cast<cl_long>(sizeof(cl_uint));
+    }
+    Status set_base(cl_kernel kernel) const;
+  };
+  struct PinnedBlock {
+    Buffer buffer;
+    size_t bytes = 0;
+  };
+  CounterPlace place_of(const void* counter);
+  Status load(CounterKernels* kernels);
+  Status enqueue_bounded_wait(const ProgressCounter* counter, uint32_t target,
+                              std::atomic<uint32_t>* abort, uint64_t max_polls);
+  Status test_counters(CounterKernels* kernels);
+  Status pass_messages(const CounterKernels* kernels);
+  Status measure_polls(CounterKernels* kernels);
+  StatusOr<std::shared_ptr<std::byte>> allocate_counters(const CounterKernels* kernels,
+                                                         size_t bytes);
 
   Device device_;
   SharedMemoryKind memory_ = SharedMemoryKind::kNone;  // that is used
@@ -69,11 +103,11 @@ class LaneImpl final : public OpenClLane {
   Context context_;
   Queue queue_;
   std::unique_ptr<ProgramCache> programs_;
-  // Null until load_sync_kernels() and load_pass_on().
-  Kernel wait_kernel_;
-  Kernel signal_kernel_;
-  Kernel pass_on_kernel_;
-  double polls_per_second_ = 0;
+  CounterKernels svm_;
+  CounterKernels pinned_;
+  Kernel pass_on_kernel_;  // null until load_pass_on()
+  std::mutex pinned_mutex_;
+  std::map<const std::byte*, PinnedBlock> pinned_blocks_;  // guarded by pinned_mutex_
   std::set<std::string> launched_;
   std::string self_test_warning_;
   mutable std::vector<std::string> warnings_;

@@ -116,10 +116,8 @@ class OpenClProgram final : public LaneProgram {
 
   StatusOr<Launch> make_launch(const Operator& op, const KernelPlan& plan) {
     TANDEM_ASSIGN_OR_RETURN(const cl_program program, program_of(plan));
-    cl_int code = CL_SUCCESS;
     Launch launch;
-    launch.kernel = Kernel(clCreateKernel(program, plan.kernel.c_str(), &code));
-    TANDEM_RETURN_IF_ERROR(check(code, "clCreateKernel of " + plan.kernel));
+    TANDEM_ASSIGN_OR_RETURN(launch.kernel, make_kernel(program, plan.kernel));
     for (size_t i = 0; i < plan.arguments.size(); ++i) {
       TANDEM_RETURN_IF_ERROR(
           set_argument(launch.kernel.get(), static_cast<cl_uint>(i), plan.arguments[i], op)

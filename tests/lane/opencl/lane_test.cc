@@ -75,15 +75,34 @@ TEST_F(OpenClLaneTest, SharedMemoryIsZeroedAndAligned) {
   for (size_t i = 0; i < 1000; ++i) ASSERT_EQ(memory->get()[i], std::byte{0});
 }
 
-TEST_F(OpenClLaneTest, SelfTestPassesAndMeasuresPolling) {
+TEST_F(OpenClLaneTest, SelfTestPasses) {
   ASSERT_TRUE(lane_->self_test().ok()) << lane_->self_test().to_string();
-  EXPECT_GT(lane_->polls_per_second(), 1e4);
+}
+
+// PoCL's mapped memory is the host's: whatever a device does there, it must say so itself.
+TEST_F(OpenClLaneTest, MappedMemoryWorksAsItsSelfTestSays) {
+  const Status tested = lane_->pinned_self_test();
+  if (!tested.ok()) GTEST_SKIP() << tested.message();
+  auto memory = lane_->allocate_pinned(sizeof(Board));
+  ASSERT_TRUE(memory.ok()) << memory.status().to_string();
+  Board* board = new (memory->get()) Board();
+  ASSERT_TRUE(lane_->enqueue_wait(&board->host, 3, &board->abort.value, seconds(30)).ok());
+  ASSERT_TRUE(lane_->enqueue_signal(&board->device, 7).ok());
+  ASSERT_TRUE(lane_->flush().ok());
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(board->device.value.load(), 0u);
+  board->host.value.store(3, std::memory_order_release);
+  ASSERT_TRUE(lane_->finish().ok());
+  EXPECT_EQ(board->device.value.load(), 7u);
+  EXPECT_EQ(board->abort.value.load(), 0u);
+  ASSERT_TRUE(lane_->enqueue_wait(&board->host, 4, &board->abort.value, milliseconds(5)).ok());
+  ASSERT_TRUE(lane_->finish().ok());
+  EXPECT_EQ(board->abort.value.load(), 1u);
 }
 
 TEST_F(OpenClLaneTest, AWaitEndsWhenTheCounterArrivesEvenAfterWrapping) {
   board_->host.value = 0xfffffffe;
-  const auto polls = static_cast<uint64_t>(lane_->polls_per_second() * 30);
-  ASSERT_TRUE(lane_->enqueue_wait(&board_->host, 1, &board_->abort.value, polls).ok());
+  ASSERT_TRUE(lane_->enqueue_wait(&board_->host, 1, &board_->abort.value, seconds(30)).ok());
   ASSERT_TRUE(lane_->enqueue_signal(&board_->device, 7).ok());
   ASSERT_TRUE(lane_->flush().ok());
   std::this_thread::sleep_for(milliseconds(20));
@@ -94,15 +113,14 @@ TEST_F(OpenClLaneTest, AWaitEndsWhenTheCounterArrivesEvenAfterWrapping) {
   EXPECT_EQ(board_->abort.value.load(), 0u);
 }
 
-TEST_F(OpenClLaneTest, AWaitGivesUpAfterItsPollsAndAborts) {
-  ASSERT_TRUE(lane_->enqueue_wait(&board_->host, 1, &board_->abort.value, 1000).ok());
+TEST_F(OpenClLaneTest, AWaitGivesUpAfterItsTimeAndAborts) {
+  ASSERT_TRUE(lane_->enqueue_wait(&board_->host, 1, &board_->abort.value, milliseconds(5)).ok());
   ASSERT_TRUE(lane_->drain(Clock::now() + seconds(10)).ok());
   EXPECT_EQ(board_->abort.value.load(), 1u);
 }
 
 TEST_F(OpenClLaneTest, TheAbortFlagEndsAWait) {
-  const auto polls = static_cast<uint64_t>(lane_->polls_per_second() * 60);
-  ASSERT_TRUE(lane_->enqueue_wait(&board_->host, 1, &board_->abort.value, polls).ok());
+  ASSERT_TRUE(lane_->enqueue_wait(&board_->host, 1, &board_->abort.value, seconds(30)).ok());
   ASSERT_TRUE(lane_->flush().ok());
   board_->abort.value.store(1);
   EXPECT_TRUE(lane_->drain(Clock::now() + seconds(10)).ok());

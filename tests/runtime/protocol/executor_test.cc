@@ -129,7 +129,8 @@ TEST_P(ProtocolTest, RandomGraphsUnderRandomSchedules) {
     const Graph graph = random_graph(random, static_cast<int>(random.integer(2, 40)));
     Bench bench(setup.cpu_lanes, setup.queue_lanes, setup.feeder, setup.memory);
     ExecutorOptions options;
-    options.mechanism = setup.mechanism;
+    options.sync.mechanism = setup.mechanism;
+    options.sync.device_spin_limit = 60s;
     options.deadline = 60s;
     options.first_count = std::numeric_limits<uint32_t>::max() - 100;
     bench.prepare(graph, random_schedule(random, graph, setup.cpu_lanes + setup.queue_lanes),
@@ -156,6 +157,19 @@ INSTANTIATE_TEST_SUITE_P(
         LaneSetup{"TwoCpusAndQueue", 2, 1, Feeder::kFirstCpuLane, SyncMechanism::kSvm},
         LaneSetup{"TwoCpusAndQueueEvent", 2, 1, Feeder::kOwnThread, SyncMechanism::kEvent},
         LaneSetup{"TwoQueues", 1, 2, Feeder::kOwnThread, SyncMechanism::kSvm},
+        LaneSetup{"TwoQueuesEvent", 1, 2, Feeder::kOwnThread, SyncMechanism::kEvent},
+        LaneSetup{"CpuFeedsTwoQueuesEvent", 2, 2, Feeder::kFirstCpuLane, SyncMechanism::kEvent},
+        LaneSetup{"CpuFeedsQueuePinned", 1, 1, Feeder::kFirstCpuLane, SyncMechanism::kPinned},
+        LaneSetup{"TwoCpusAndQueuePinned", 2, 1, Feeder::kOwnThread, SyncMechanism::kPinned},
+        LaneSetup{"OneQueueFinish", 0, 1, Feeder::kAuto, SyncMechanism::kFinish},
+        LaneSetup{"CpuFeedsQueueFinish", 1, 1, Feeder::kFirstCpuLane, SyncMechanism::kFinish},
+        LaneSetup{"QueueWithFeederFinish", 1, 1, Feeder::kOwnThread, SyncMechanism::kFinish},
+        LaneSetup{"TwoCpusAndTwoQueuesFinish", 2, 2, Feeder::kFirstCpuLane, SyncMechanism::kFinish},
+        LaneSetup{"TwoQueuesWithFeedersFinish", 2, 2, Feeder::kOwnThread, SyncMechanism::kFinish},
+        LaneSetup{"TwoCpusAndTwoQueuesFinishWithOwnMemory", 2, 2, Feeder::kFirstCpuLane,
+                  SyncMechanism::kFinish, SharedMemoryKind::kCoarse},
+        LaneSetup{"QueueWithOwnMemoryPinned", 1, 1, Feeder::kFirstCpuLane, SyncMechanism::kPinned,
+                  SharedMemoryKind::kCoarse},
         LaneSetup{"QueueWithOwnMemory", 0, 1, Feeder::kAuto, SyncMechanism::kEvent,
                   SharedMemoryKind::kCoarse},
         LaneSetup{"CpuFeedsQueueWithOwnMemory", 1, 1, Feeder::kFirstCpuLane, SyncMechanism::kEvent,
@@ -170,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
                   SyncMechanism::kEvent, SharedMemoryKind::kCoarse}),
     [](const auto& info) { return info.param.name; });
 
-TEST(Executor, EventsBetweenQueuesAreRefused) {
+TEST(Executor, MappedMemoryOfTwoQueuesIsRefused) {
   Random random(3);
   const Graph graph = random_graph(random, 12);
   Bench bench(0, 2, Feeder::kOwnThread);
@@ -178,7 +192,7 @@ TEST(Executor, EventsBetweenQueuesAreRefused) {
   const MemoryPlan plan = plan_memory(graph, schedule);
   const Arena arena = Arena::create(graph, plan, Arena::host_allocator()).value();
   ExecutorOptions options;
-  options.mechanism = SyncMechanism::kEvent;
+  options.sync.mechanism = SyncMechanism::kPinned;
   const auto executor = Executor::create(graph, schedule, arena.bindings(), bench.crew, options);
   ASSERT_FALSE(executor.ok());
   EXPECT_EQ(executor.status().code(), StatusCode::kUnsupported);
@@ -232,7 +246,8 @@ class FaultTest : public ::testing::TestWithParam<SyncMechanism> {
     graph_.mark_output(x);
     schedule_.lanes.resize(2);
     for (int op = 0; op < 10; ++op) schedule_.lanes[op % 2].push_back({.slice = {.op = op}});
-    options_.mechanism = GetParam();
+    options_.sync.mechanism = GetParam();
+    options_.sync.device_spin_limit = 60s;
   }
   void SetUp() override { ASSERT_TRUE(derive_waits(graph_, &schedule_).ok()); }
   void prepare() { bench_.prepare(graph_, schedule_, options_); }
@@ -259,10 +274,9 @@ class FaultTest : public ::testing::TestWithParam<SyncMechanism> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Mechanisms, FaultTest,
-                         ::testing::Values(SyncMechanism::kSvm, SyncMechanism::kEvent),
-                         [](const auto& info) {
-                           return info.param == SyncMechanism::kSvm ? "Svm" : "Event";
-                         });
+                         ::testing::Values(SyncMechanism::kSvm, SyncMechanism::kEvent,
+                                           SyncMechanism::kPinned, SyncMechanism::kFinish),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
 
 TEST_P(FaultTest, CpuLaneThrows) {
   prepare();
@@ -335,18 +349,41 @@ TEST_P(FaultTest, QueueStalls) {
   expect_usable();
 }
 
-TEST_P(FaultTest, QueueGivesUpBeforeTheHost) {
-  if (GetParam() != SyncMechanism::kSvm) GTEST_SKIP() << "queues do not poll";
+// A lane that is slow, but not late, costs a second attempt: the device no longer polls, in this
+// run and in all later ones.
+TEST_P(FaultTest, ADeviceStopsPollingForASlowLane) {
+  options_.sync.device_spin_limit = 20ms;
   prepare();
-  bench_.queues[0]->poll_rate = 1;
-  bench_.cpus[0]->faults.set([](const Slice& slice) {
-    if (slice.op == 4) std::this_thread::sleep_for(100ms);
+  int slow_slices = 0;
+  bench_.cpus[0]->faults.set([&](const Slice& slice) {
+    if (slice.op == 4) {
+      ++slow_slices;
+      std::this_thread::sleep_for(100ms);
+    }
     return Status();
   });
-  const Status status = run();
-  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
-  EXPECT_THAT(status.message(), HasSubstr("late"));
-  bench_.queues[0]->poll_rate = 1e9;
+  bench_.expect_right(random_);
+  const bool polls = GetParam() == SyncMechanism::kSvm || GetParam() == SyncMechanism::kPinned;
+  EXPECT_EQ(slow_slices, polls ? 2 : 1);
+  EXPECT_EQ(bench_.executor->mechanism(), polls ? SyncMechanism::kEvent : GetParam());
+  bench_.expect_right(random_);
+  EXPECT_EQ(slow_slices, polls ? 3 : 2);
+  expect_usable();
+}
+
+// The second attempt has what is left of the deadline, and can be cancelled.
+TEST_P(FaultTest, ASecondAttemptCanBeCancelled) {
+  options_.sync.device_spin_limit = 20ms;
+  prepare();
+  std::atomic<int> slow_slices = 0;
+  bench_.cpus[0]->faults.set([&](const Slice& slice) {
+    if (slice.op != 4) return Status();
+    if (++slow_slices == 2) bench_.executor->cancel();
+    std::this_thread::sleep_for(100ms);
+    return Status();
+  });
+  const bool polls = GetParam() == SyncMechanism::kSvm || GetParam() == SyncMechanism::kPinned;
+  EXPECT_EQ(run().code(), polls ? StatusCode::kCancelled : StatusCode::kOk);
   expect_usable();
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT: literals only
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using testing::FakePlatform;
 using ::testing::HasSubstr;
 using testing::Random;
@@ -60,15 +61,31 @@ class SessionTest : public ::testing::Test {
   Random random_{3};
 };
 
+TEST_F(SessionTest, PinnedIsRefusedWhereItsSelfTestFails) {
+  platform_->queue().pinned_status = device_error("it sees nothing");
+  options_.sync = SyncMechanism::kPinned;
+  const Status refused = create_status();
+  EXPECT_EQ(refused.code(), StatusCode::kUnsupported);
+  EXPECT_THAT(refused.message(), AllOf(HasSubstr("pinned"), HasSubstr("it sees nothing")));
+  options_.sync = SyncMechanism::kAuto;
+  EXPECT_TRUE(create());
+}
+
 TEST_F(SessionTest, EveryStrategyIsRight) {
   for (const char* strategy : {"cpu", "gpu", "intra"}) {
-    for (const SyncMechanism sync : {SyncMechanism::kAuto, SyncMechanism::kEvent}) {
+    for (const SyncMechanism sync :
+         {SyncMechanism::kAuto, SyncMechanism::kSvm, SyncMechanism::kEvent, SyncMechanism::kPinned,
+          SyncMechanism::kFinish}) {
       options_.strategy = strategy;
       options_.sync = sync;
       const auto session = create();
       ASSERT_TRUE(session);
-      EXPECT_EQ(session->sync(),
-                sync == SyncMechanism::kAuto ? SyncMechanism::kSvm : SyncMechanism::kEvent);
+      if (sync != SyncMechanism::kAuto) {
+        EXPECT_EQ(session->sync(), sync);
+      } else {
+        EXPECT_THAT(session->sync(),
+                    AnyOf(SyncMechanism::kSvm, SyncMechanism::kEvent, SyncMechanism::kFinish));
+      }
       EXPECT_EQ(session->schedule().strategy, strategy);
       for (int i = 0; i < 3; ++i) {
         const std::vector<HostTensor> inputs = random_inputs(random_, *graph_);
