@@ -13,7 +13,8 @@ namespace tandem {
 namespace {
 
 // Round trips that are enqueued at once.
-constexpr int kBatch = 200;
+constexpr int kSmallestBatch = 50;
+constexpr int kLargestBatch = 200;
 constexpr std::chrono::seconds kDeadline{20};
 
 Quantiles quantiles_of(const std::vector<double>& samples) {
@@ -25,18 +26,22 @@ Quantiles quantiles_of(const std::vector<double>& samples) {
 // sessions use.
 class Bench {
  public:
-  Bench(LaneCrew& crew, int cpu_lane, int queue_lane, SyncMechanism mechanism)
-      : crew_(crew), cpu_(cpu_lane), queue_(queue_lane), mechanism_(mechanism) {}
+  Bench(LaneCrew& crew, int cpu_lane, int queue_lane, SyncMechanism mechanism, int round_trips)
+      : crew_(crew),
+        cpu_(cpu_lane),
+        queue_(queue_lane),
+        mechanism_(mechanism),
+        batch_(std::clamp(round_trips, kSmallestBatch, kLargestBatch)) {}
 
-  // The queue waits for the CPU lane and signals, `kBatch` times; a sample is one round trip.
+  // The queue waits for the CPU lane and signals, `batch_` times; a sample is one round trip.
   Status round_trips(std::vector<double>* samples) {
     Schedule schedule = empty_schedule();
-    for (int i = 0; i < kBatch; ++i) {
+    for (int i = 0; i < batch_; ++i) {
       schedule.lanes[queue_][i].waits = {{cpu_, i + 1}};
       schedule.lanes[cpu_][i + 1].waits = {{queue_, i + 1}};
     }
     return batch(schedule, [&](Synchronization& sync, const FeedOn& feed_on) -> Status {
-      for (int i = 0; i < kBatch; ++i) {
+      for (int i = 0; i < batch_; ++i) {
         const Clock::time_point start = Clock::now();
         sync.signal(cpu_, i + 1);
         TANDEM_RETURN_IF_ERROR(feed_on());
@@ -47,19 +52,19 @@ class Bench {
     });
   }
 
-  // The queue waits for the CPU lane once, and then signals `kBatch` times; a sample is the time
+  // The queue waits for the CPU lane once, and then signals `batch_` times; a sample is the time
   // from one signal to the next.
   Status signal_intervals(std::vector<double>* samples) {
     Schedule schedule = empty_schedule();
     schedule.lanes[queue_][0].waits = {{cpu_, 1}};
-    for (int i = 1; i <= kBatch; ++i) schedule.lanes[cpu_][i].waits = {{queue_, i}};
+    for (int i = 1; i <= batch_; ++i) schedule.lanes[cpu_][i].waits = {{queue_, i}};
     return batch(schedule, [&](Synchronization& sync, const FeedOn& feed_on) -> Status {
       sync.signal(cpu_, 1);
       TANDEM_RETURN_IF_ERROR(feed_on());
       TANDEM_RETURN_IF_ERROR(sync.wait({queue_, 1}));
       Clock::time_point before = Clock::now();
       const Clock::time_point deadline = before + kDeadline;
-      for (int seen = sync.finished(queue_); seen < kBatch;) {
+      for (int seen = sync.finished(queue_); seen < batch_;) {
         const int finished = sync.finished(queue_);
         const Clock::time_point now = Clock::now();
         if (finished > seen) {
@@ -102,12 +107,12 @@ class Bench {
   }
 
  private:
-  // `kBatch` slices of the queue, and one more of the CPU lane, so that it can wait for the last.
+  // `batch_` slices of the queue, and one more of the CPU lane, so that it can wait for the last.
   Schedule empty_schedule() const {
     Schedule schedule;
     schedule.lanes.resize(crew_.lanes().size());
-    schedule.lanes[cpu_].resize(kBatch + 1);
-    schedule.lanes[queue_].resize(kBatch);
+    schedule.lanes[cpu_].resize(batch_ + 1);
+    schedule.lanes[queue_].resize(batch_);
     return schedule;
   }
 
@@ -194,6 +199,7 @@ class Bench {
   const int cpu_;
   const int queue_;
   const SyncMechanism mechanism_;
+  const int batch_;
 };
 
 // Calls `batch(samples)` until there are enough samples after the warm-up.
@@ -216,7 +222,7 @@ StatusOr<CrossingTimes> bench_crossing(LaneCrew& crew, int cpu_lane, int queue_l
     times.why_not = usable.message();
     return times;
   }
-  Bench bench(crew, cpu_lane, queue_lane, mechanism);
+  Bench bench(crew, cpu_lane, queue_lane, mechanism, options.warm_up + options.iterations);
   TANDEM_ASSIGN_OR_RETURN(
       std::vector<double> round_trips,
       collect(options, [&](std::vector<double>* samples) { return bench.round_trips(samples); }));

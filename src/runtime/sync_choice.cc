@@ -56,8 +56,8 @@ class Costs {
     };
     if (known(cpu, queue) && known(queue, cpu)) return *known(cpu, queue) + *known(queue, cpu);
     SyncBenchOptions options;
-    options.warm_up = 100;
-    options.iterations = mechanism == SyncMechanism::kSvm ? 500 : 100;
+    options.warm_up = 10;
+    options.iterations = mechanism == SyncMechanism::kSvm ? 190 : 40;
     TANDEM_ASSIGN_OR_RETURN(const CrossingTimes times,
                             bench_crossing(crew_, cpu, queue, mechanism, options));
     if (!times.available) return unsupported(times.why_not);
