@@ -133,18 +133,26 @@ class Calibration::Measurement {
 
   Status measure(const std::vector<std::vector<Slice>>& wanted, const TensorBindings& bindings,
                  size_t stages_left) {
-    const Clock::time_point now = Clock::now();
+    Clock::time_point now = Clock::now();
     if (now >= deadline_) return {};
-    // Preparing slices must leave time for running them.
-    const Clock::time_point bind_until = now + (deadline_ - now) / 2;
-    const Clock::time_point until =
-        now + (deadline_ - now) / static_cast<Clock::rep>(std::max<size_t>(stages_left, 1));
+    // Preparing slices must leave time for running them. Whole operators are prepared without
+    // regard to time: what a lane does with them has to be known, and a driver's compiler, which
+    // may take longer than all measurements, has to be waited for anyway, once.
+    const bool first = stages_left == stages().size();
+    const Clock::time_point bind_until =
+        first ? Clock::time_point::max() : now + (deadline_ - now) / 2;
     std::vector<Bound> bound(wanted.size());
     for (size_t lane = 0; lane < wanted.size(); ++lane) {
       TANDEM_RETURN_IF_ERROR(on_lane(lane, [&] {
         return bind(static_cast<int>(lane), wanted[lane], bindings, bind_until, &bound[lane]);
       }));
     }
+    if (first) {
+      deadline_ += Clock::now() - now;
+      now = Clock::now();
+    }
+    const Clock::time_point until =
+        now + (deadline_ - now) / static_cast<Clock::rep>(std::max<size_t>(stages_left, 1));
     // Lanes take turns, so that what disturbs the machine for a while disturbs both alike. The
     // first turn warms up. On a busy machine, turns may tell nothing: then there are more.
     constexpr int kLeastTurns = 3;
@@ -277,7 +285,7 @@ class Calibration::Measurement {
   LaneCrew& crew_;
   const std::vector<std::string>& signatures_;
   CalibrationData* data_;
-  const Clock::time_point deadline_;
+  Clock::time_point deadline_;
   std::vector<OperatorId> representatives_;
   std::vector<LaneTools> tools_;  // by lane; empty until something has to be measured
   int measured_ = 0;

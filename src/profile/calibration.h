@@ -13,7 +13,7 @@
 namespace tandem {
 
 struct CalibrationOptions {
-  double seconds = 5;       // that measurements may take, about
+  double seconds = 5;       // that measurements may take, about; compilers aside
   std::string dir;          // see CalibrationCache
   std::string fingerprint;  // of the platform
   std::string mechanism;    // of synchronisation: crossings are kept by it

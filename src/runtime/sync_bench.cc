@@ -135,11 +135,13 @@ class Bench {
 
   Status end(Synchronization& sync, const Status& result) {
     if (!result.ok()) sync.abort(result);
+    // Who stops because of another's failure is not the one to tell why.
+    const Status failed = sync.reason();
     Status drained;
     crew_.thread(queue_).run(
         [&] { drained = crew_.queue_lane(queue_)->drain(Clock::now() + kDeadline); });
     sync.end();
-    return result.ok() ? drained : result;
+    return failed.ok() ? drained : failed;
   }
 
   // Feeds the queue as far as may be, where it is held back and nobody else does.
@@ -260,9 +262,14 @@ StatusOr<std::vector<LanePairTimes>> bench_sync(const std::shared_ptr<Platform>&
       LanePairTimes pair{crew->info(cpu).name, crew->info(queue).name, {}};
       for (const SyncMechanism mechanism : {SyncMechanism::kSvm, SyncMechanism::kEvent,
                                             SyncMechanism::kPinned, SyncMechanism::kFinish}) {
-        TANDEM_ASSIGN_OR_RETURN(CrossingTimes times,
-                                bench_crossing(*crew, cpu, queue, mechanism, options));
-        pair.mechanisms.push_back({mechanism, std::move(times)});
+        StatusOr<CrossingTimes> times = bench_crossing(*crew, cpu, queue, mechanism, options);
+        if (!times.ok()) {
+          // One that does not work here says nothing of the others.
+          CrossingTimes failed;
+          failed.why_not = times.status().to_string();
+          times = std::move(failed);
+        }
+        pair.mechanisms.push_back({mechanism, std::move(times).value()});
       }
       pairs.push_back(std::move(pair));
     }

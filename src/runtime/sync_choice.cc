@@ -29,18 +29,20 @@ class Costs {
   Costs(LaneCrew& crew, const MechanismChoiceOptions& options)
       : crew_(crew), cache_(options.calibration_dir, options.fingerprint), data_(cache_.load()) {}
 
-  // Of all pairs of a CPU lane and a queue.
-  StatusOr<double> round_trips_us(SyncMechanism mechanism) {
+  // On average over all pairs of a CPU lane and a queue.
+  StatusOr<double> round_trip_us(SyncMechanism mechanism) {
     double sum = 0;
+    int pairs = 0;
     const auto lanes = static_cast<int>(crew_.lanes().size());
     for (int cpu = 0; cpu < lanes; ++cpu) {
       for (int queue = 0; queue < lanes; ++queue) {
         if (crew_.queue_lane(cpu) || !crew_.queue_lane(queue)) continue;
         TANDEM_ASSIGN_OR_RETURN(const double us, round_trip_us(mechanism, cpu, queue));
         sum += us;
+        ++pairs;
       }
     }
-    return sum;
+    return sum / std::max(pairs, 1);
   }
 
   void save() const {
@@ -100,7 +102,7 @@ StatusOr<MechanismChoice> choose_mechanism(LaneCrew& crew, const MechanismChoice
     ConsideredMechanism considered{mechanism, 0, {}};
     Status usable = check_mechanism(mechanism, lanes);
     if (usable.ok()) {
-      const StatusOr<double> us = costs.round_trips_us(mechanism);
+      const StatusOr<double> us = costs.round_trip_us(mechanism);
       usable = us.status();
       if (us.ok()) considered.round_trip_us = *us;
     }

@@ -260,11 +260,18 @@ StatusOr<std::unique_ptr<DeviceEvent>> LaneImpl::enqueue_device_event() {
 
 Status LaneImpl::enqueue_nothing() {
   TANDEM_RETURN_IF_ERROR(load_pass_on());
+  // Not all drivers take null pointers, even where nothing is read.
+  if (!nothing_) {
+    TANDEM_ASSIGN_OR_RETURN(
+        const DeviceBlock block,
+        DeviceBlock::create(context_.get(), queue_.get(), 1, CopyMethod::kRows));
+    nothing_ = block.memory();
+  }
   const cl_kernel kernel = pass_on_kernel_.get();
   const cl_int none = 0;
   for (cl_uint pointer : {0, 1}) {
     TANDEM_RETURN_IF_ERROR(
-        check(clSetKernelArg(kernel, pointer, sizeof(cl_mem), nullptr), "pass_on"));
+        check(clSetKernelArgSVMPointer(kernel, pointer, nothing_.get()), "pass_on"));
   }
   TANDEM_RETURN_IF_ERROR(check(clSetKernelArg(kernel, 2, sizeof(none), &none), "pass_on"));
   return enqueue_single(queue_.get(), kernel, "pass_on");

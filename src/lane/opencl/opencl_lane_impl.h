@@ -105,7 +105,8 @@ class LaneImpl final : public OpenClLane {
   std::unique_ptr<ProgramCache> programs_;
   CounterKernels svm_;
   CounterKernels pinned_;
-  Kernel pass_on_kernel_;  // null until load_pass_on()
+  Kernel pass_on_kernel_;               // null until load_pass_on()
+  std::shared_ptr<std::byte> nothing_;  // for enqueue_nothing(); null until then
   std::mutex pinned_mutex_;
   std::map<const std::byte*, PinnedBlock> pinned_blocks_;  // guarded by pinned_mutex_
   std::set<std::string> launched_;
