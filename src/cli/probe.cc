@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "fmt/format.h"
-#include "lane/cpu/multiversion.h"
 #include "platform/topology.h"
 #include "support/clock.h"
+#include "support/multiversion.h"
 
 namespace tandem::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "graph/operator.h"
-#include "lane/cpu/multiversion.h"
+#include "support/multiversion.h"
 
 namespace tandem::cpu {
 

@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "lane/cpu/multiversion.h"
 #include "lane/cpu/vector_math.h"
+#include "support/multiversion.h"
 
 namespace tandem::cpu {
 namespace {

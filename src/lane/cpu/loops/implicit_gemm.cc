@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "lane/cpu/loops/elementwise.h"
-#include "lane/cpu/multiversion.h"
+#include "support/multiversion.h"
 
 namespace tandem::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "lane/cpu/loops/tile_gemm.h"
-#include "lane/cpu/multiversion.h"
+#include "support/multiversion.h"
 
 namespace tandem::cpu {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "lane/cpu/multiversion.h"
 #include "lane/cpu/vector_math.h"
+#include "support/multiversion.h"
 
 namespace tandem::cpu {
 namespace {

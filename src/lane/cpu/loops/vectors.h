@@ -1,7 +1,7 @@
 // Vectors of floats for loops that are written once and compiled per instruction set.
 #pragma once
 
-#include "lane/cpu/multiversion.h"
+#include "support/multiversion.h"
 
 namespace tandem::cpu {
 

@@ -1,5 +1,5 @@
-// How the plain loops of this lane get vector code for the processor at hand, while the binary
-// still runs on any processor of the architecture.
+// How plain loops get vector code for the processor at hand, while the binary still runs on any
+// processor of the architecture.
 #pragma once
 
 // On a function: the compiler emits it once per instruction set level, and the best one that the
