@@ -1,0 +1,52 @@
+// Training of gradient-boosted trees, by XGBoost. Nothing else of the engine knows XGBoost: what
+// comes out is a TreeEnsemble.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "predict/frame.h"
+#include "predict/tree_ensemble.h"
+
+namespace tandem::predict {
+
+struct BoostingOptions {
+  int trees = 100;  // at most
+  int depth = 6;
+  double learning_rate = 0.12;
+  double row_share = 0.8;      // of the rows, drawn for each tree
+  double feature_share = 0.4;  // of the features, drawn for each tree
+  double minimum_weight = 2;   // rows in a leaf, at least
+  double regularisation = 1;   // L2, of the leaves
+  int patience = 15;           // trees without a better validation error, after which it stops
+  uint64_t seed = 1;
+
+  // Refuses what is out of range, naming it.
+  Status validate() const;
+};
+
+enum class Objective {
+  kSquaredError,  // the target's mean
+  kLogistic,      // the log-odds of the target, which is 0 or 1
+};
+
+// A trained ensemble, and the XGBoost predictions that tests compare it with.
+struct Boosted {
+  TreeEnsemble ensemble;
+  int rounds = 0;                 // trees kept
+  double validation_error = 0;    // root mean square error or log loss; 0 without validation rows
+  std::vector<float> by_xgboost;  // its own predictions (margins) of the training rows
+};
+
+// Fits `targets`, one a row of `frame`. With validation rows (of other groups than the rest: see
+// group_folds), training stops when their error no longer falls, and the best count of trees is
+// kept. One thread, and the same result every time.
+StatusOr<Boosted> boost(const Frame& frame, std::span<const float> targets,
+                        std::span<const size_t> validation, Objective objective,
+                        const BoostingOptions& options);
+
+// The XGBoost that is linked: "1.7.4".
+std::string boosting_version();
+
+}  // namespace tandem::predict

@@ -1,0 +1,161 @@
+#include "predict/regressor.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "predict/splits.h"
+
+namespace tandem::predict {
+namespace {
+
+// Rows of a class from which its own cost line is fitted.
+constexpr size_t kRowsForALine = 8;
+// Rows and groups from which some are held out to stop the training by.
+constexpr size_t kRowsForValidation = 60;
+constexpr size_t kGroupsForValidation = 5;
+// One group in so many is held out.
+constexpr int kValidationFolds = 6;
+
+// 1 and the values of `columns`.
+std::vector<double> terms_of(const Frame& frame, std::span<const int> columns, size_t row) {
+  std::vector<double> terms = {1};
+  for (const int column : columns) terms.push_back(frame.at(row, column));
+  return terms;
+}
+
+CostLine fit_line(const Frame& frame, std::span<const int> columns, std::span<const size_t> rows,
+                  std::span<const double> times_us) {
+  std::vector<double> terms;
+  std::vector<double> times;
+  for (const size_t row : rows) {
+    const std::vector<double> of_row = terms_of(frame, columns, row);
+    terms.insert(terms.end(), of_row.begin(), of_row.end());
+    times.push_back(times_us[row]);
+  }
+  return CostLine::fit(terms, columns.size() + 1, times);
+}
+
+Status check_times(std::span<const double> times_us) {
+  for (const double us : times_us) {
+    if (!(us > 0) || !std::isfinite(us)) {
+      return invalid_argument(fmt::format("a time of {} us: it must be positive", us));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+StatusOr<Regressor::Columns> Regressor::columns_in(const Frame& frame) const {
+  Columns columns;
+  const auto find = [&](const std::string& name) -> StatusOr<int> {
+    const int column = frame.column(name);
+    if (column < 0) return invalid_argument("there is no feature " + name);
+    return column;
+  };
+  for (const std::string& name : cost_terms_) {
+    TANDEM_ASSIGN_OR_RETURN(const int column, find(name));
+    columns.terms.push_back(column);
+  }
+  if (!class_column_.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(columns.class_column, find(class_column_));
+  }
+  return columns;
+}
+
+void Regressor::fit_lines(const Frame& frame, const Columns& columns,
+                          std::span<const double> times_us) {
+  std::vector<size_t> all;
+  std::map<int, std::vector<size_t>> classes;
+  for (size_t row = 0; row < frame.rows(); ++row) {
+    all.push_back(row);
+    if (columns.class_column < 0) continue;
+    classes[static_cast<int>(frame.at(row, columns.class_column))].push_back(row);
+  }
+  all_classes_ = fit_line(frame, columns.terms, all, times_us);
+  for (const auto& [name, rows] : classes) {
+    if (rows.size() < kRowsForALine) continue;
+    lines_[name] = fit_line(frame, columns.terms, rows, times_us);
+  }
+}
+
+double Regressor::line_us(const Frame& frame, const Columns& columns, size_t row) const {
+  const CostLine* line = &all_classes_;
+  if (columns.class_column >= 0) {
+    const auto found = lines_.find(static_cast<int>(frame.at(row, columns.class_column)));
+    if (found != lines_.end()) line = &found->second;
+  }
+  return line->predict(terms_of(frame, columns.terms, row));
+}
+
+Status Regressor::fit_trees(const Frame& frame, const Columns& columns,
+                            std::span<const double> times_us, std::span<const std::string> groups,
+                            const BoostingOptions& options) {
+  std::vector<float> targets;
+  for (size_t row = 0; row < frame.rows(); ++row) {
+    targets.push_back(static_cast<float>(std::log(times_us[row] / line_us(frame, columns, row))));
+  }
+  BoostingOptions final_options = options;
+  if (frame.rows() >= kRowsForValidation && statistics_.groups >= kGroupsForValidation) {
+    const std::vector<int> folds = group_folds(groups, kValidationFolds, options.seed);
+    const std::vector<size_t> validation = rows_of_fold(folds, 0);
+    TANDEM_ASSIGN_OR_RETURN(const Boosted trial,
+                            boost(frame, targets, validation, Objective::kSquaredError, options));
+    final_options.trees = trial.rounds;
+    statistics_.validation_error = trial.validation_error;
+  }
+  // With the count of trees known, nothing needs to be held out.
+  TANDEM_ASSIGN_OR_RETURN(Boosted boosted,
+                          boost(frame, targets, {}, Objective::kSquaredError, final_options));
+  trees_ = std::move(boosted.ensemble);
+  statistics_.trees = boosted.rounds;
+  return {};
+}
+
+StatusOr<Regressor> Regressor::fit(const Frame& frame, std::span<const double> times_us,
+                                   std::span<const std::string> groups,
+                                   const RegressorOptions& options) {
+  if (frame.rows() == 0 || frame.rows() != times_us.size() || frame.rows() != groups.size()) {
+    return invalid_argument(fmt::format("{} rows, {} times and {} groups to learn from",
+                                        frame.rows(), times_us.size(), groups.size()));
+  }
+  TANDEM_RETURN_IF_ERROR(check_times(times_us));
+  Regressor regressor;
+  regressor.names_ = frame.names();
+  regressor.cost_terms_ = options.cost_terms;
+  regressor.class_column_ = options.class_column;
+  TANDEM_ASSIGN_OR_RETURN(const Columns columns, regressor.columns_in(frame));
+  const auto [fastest, slowest] = std::minmax_element(times_us.begin(), times_us.end());
+  regressor.statistics_ = {.rows = frame.rows(),
+                           .groups = std::set<std::string>(groups.begin(), groups.end()).size(),
+                           .fastest_us = *fastest,
+                           .slowest_us = *slowest};
+  regressor.fit_lines(frame, columns, times_us);
+  regressor.trees_ = TreeEnsemble(frame.columns(), 0);
+  if (options.trees) {
+    TANDEM_RETURN_IF_ERROR(regressor.fit_trees(frame, columns, times_us, groups, options.boosting));
+  }
+  return regressor;
+}
+
+StatusOr<std::vector<double>> Regressor::predict(const Frame& frame) const {
+  if (frame.names() != names_) {
+    return invalid_argument(fmt::format("features {} where the predictor was trained with {}",
+                                        fmt::join(frame.names(), ","), fmt::join(names_, ",")));
+  }
+  TANDEM_ASSIGN_OR_RETURN(const Columns columns, columns_in(frame));
+  std::vector<float> corrections(frame.rows());
+  trees_.predict(frame.values(), corrections);
+  std::vector<double> times;
+  times.reserve(frame.rows());
+  for (size_t row = 0; row < frame.rows(); ++row) {
+    times.push_back(line_us(frame, columns, row) * std::exp(corrections[row]));
+  }
+  return times;
+}
+
+}  // namespace tandem::predict
