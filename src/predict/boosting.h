@@ -11,12 +11,13 @@
 
 namespace tandem::predict {
 
+// The defaults are the best of tools/hyperparameters.json.
 struct BoostingOptions {
   int trees = 100;  // at most
   int depth = 6;
-  double learning_rate = 0.12;
+  double learning_rate = 0.08;
   double row_share = 0.8;      // of the rows, drawn for each tree
-  double feature_share = 0.4;  // of the features, drawn for each tree
+  double feature_share = 0.6;  // of the features, drawn for each tree
   double minimum_weight = 2;   // rows in a leaf, at least
   double regularisation = 1;   // L2, of the leaves
   int patience = 15;           // trees without a better validation error, after which it stops
