@@ -9,6 +9,9 @@
 namespace tandem::predict {
 namespace {
 
+// More is a mistake, and would not fit into the arithmetic.
+constexpr double kLargestArgument = 1e6;
+
 // {'a': '1', 'b': 2} as Python prints it, or the same in JSON; values keep no quotes.
 StatusOr<std::map<std::string, std::string>> parse_dictionary(const std::string& text) {
   std::map<std::string, std::string> pairs;
@@ -78,8 +81,8 @@ class Arguments {
     }
     if (text == nullptr || text->empty() || *text == "-") return std::optional<double>();
     const StatusOr<double> value = parse_number(*text);
-    if (!value.ok() || *value < 0) {
-      return invalid_argument(fmt::format("line {}: {} is '{}': it must be a number, 0 or more",
+    if (!value.ok() || *value < 0 || *value > kLargestArgument) {
+      return invalid_argument(fmt::format("line {}: {} is '{}': it must be a number from 0 to 1e6",
                                           table_.line(row_), name, *text));
     }
     return std::optional(*value);

@@ -20,26 +20,36 @@ std::vector<int> others_than(size_t device, size_t devices) {
 
 std::string time_name(int device) { return "time_on_device_" + std::to_string(device); }
 
-// Arguments, and what the other phones are expected to take.
+// All features, and what the other phones are expected to take. kernels: one a row.
 StatusOr<Frame> transfer_frame(const PhoneTable& phone, std::span<const size_t> rows,
-                               std::span<const int> others,
+                               std::span<const int> kernels, std::span<const int> others,
                                const std::vector<std::vector<std::vector<double>>>& predictions,
                                int fold) {
-  TANDEM_ASSIGN_OR_RETURN(const Frame full, phone.frame(rows));
-  const Frame arguments = arguments_of(full);
-  std::vector<Feature> features = arguments.features();
+  TANDEM_ASSIGN_OR_RETURN(const Frame own, phone.frame(rows, kernels));
+  std::vector<Feature> features = own.features();
   for (const int other : others) {
     features.push_back(
         {time_name(other), "us", "what another phone takes", FeatureKind::kArgument});
   }
   Frame frame(std::move(features));
   for (size_t i = 0; i < rows.size(); ++i) {
-    const std::span<const float> values = arguments.row(i);
+    const std::span<const float> values = own.row(i);
     std::vector<double> row(values.begin(), values.end());
     for (const int other : others) row.push_back(predictions[other][fold][rows[i]]);
     TANDEM_RETURN_IF_ERROR(frame.add(row));
   }
   return frame;
+}
+
+// What the kernels of `asked` are, going by those of `known`.
+StatusOr<std::vector<int>> expect_kernels(const PhoneTable& phone, std::span<const size_t> known,
+                                          std::span<const int> kernels,
+                                          std::span<const size_t> asked) {
+  TANDEM_ASSIGN_OR_RETURN(const Frame known_frame, phone.frame(known));
+  TANDEM_ASSIGN_OR_RETURN(const Frame asked_frame, phone.frame(asked));
+  TANDEM_ASSIGN_OR_RETURN(const KernelChoice choice,
+                          KernelChoice::fit(arguments_of(known_frame), kernels));
+  return choice.predict(arguments_of(asked_frame));
 }
 
 struct Collected {
@@ -57,6 +67,21 @@ struct Split {
   std::vector<size_t> known;
   std::vector<size_t> test;
 };
+
+// Of what is known, with the kernels that ran, and of what is asked, with those expected.
+StatusOr<std::pair<Frame, Frame>> frames_of(
+    const PhoneTable& phone, const Split& split, std::span<const int> others,
+    const std::vector<std::vector<std::vector<double>>>& predictions, int fold) {
+  std::vector<int> ran;
+  for (const size_t row : split.known) ran.push_back(static_cast<int>(phone.measured[row].kernel));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<int> expected,
+                          expect_kernels(phone, split.known, ran, split.test));
+  TANDEM_ASSIGN_OR_RETURN(Frame known,
+                          transfer_frame(phone, split.known, ran, others, predictions, fold));
+  TANDEM_ASSIGN_OR_RETURN(Frame test,
+                          transfer_frame(phone, split.test, expected, others, predictions, fold));
+  return std::pair(std::move(known), std::move(test));
+}
 
 // Rows that every other phone's predictors know the family of.
 std::vector<size_t> predictable(std::span<const size_t> rows, std::span<const int> others,
@@ -98,7 +123,6 @@ StatusOr<TransferErrors> evaluate_transfer(
                          .boosting = options.boosting,
                          .trees = known >= kOperatorsForTrees};
   RegressorOptions helped = alone;
-  helped.cost_terms.clear();
   for (const int other : others) helped.cost_terms.push_back(time_name(other));
   Collected all;
   Collected convolutions;
@@ -112,10 +136,9 @@ StatusOr<TransferErrors> evaluate_transfer(
     if (training.empty() || test.empty()) continue;
     for (int draw = 0; draw < options.transfer_draws; ++draw) {
       const Split split{draw_rows(training, known, options.seed + draw), test};
-      TANDEM_ASSIGN_OR_RETURN(const Frame known_frame,
-                              transfer_frame(phone, split.known, others, predictions, fold));
-      TANDEM_ASSIGN_OR_RETURN(const Frame test_frame,
-                              transfer_frame(phone, split.test, others, predictions, fold));
+      TANDEM_ASSIGN_OR_RETURN(const auto frames,
+                              frames_of(phone, split, others, predictions, fold));
+      const auto& [known_frame, test_frame] = frames;
       TANDEM_RETURN_IF_ERROR(
           predict_split(phone, split, known_frame, test_frame, helped, &all, &convolutions));
       const auto without_others = [](const Feature& feature) {

@@ -80,6 +80,7 @@ TEST(PhoneDataTest, SaysWhatIsWrong) {
   EXPECT_THAT(error_of(header + "a,conv,1,1,1,1,1,0,x\n"), HasSubstr("positive"));
   EXPECT_THAT(error_of(header + "a,conv,1,four,1,1,1,1,x\n"), HasSubstr("input_channels"));
   EXPECT_THAT(error_of(header + "a,conv,1,0,1,1,1,1,x\n"), HasSubstr("1 or more"));
+  EXPECT_THAT(error_of(header + "a,conv,1,1e300,1,1,1,1,x\n"), HasSubstr("input_channels"));
   EXPECT_THAT(error_of(header + "a,lstm,1,1,1,1,1,1,x\n"), HasSubstr("'lstm'"));
 }
 
