@@ -142,7 +142,7 @@ void BoundCase::place(TensorId id, Placement placement, QueueLane* shared) {
     memory.first += kLineFloats;
   }
   memory.size = static_cast<size_t>(span + 2 * kGuard) * element_size(tensor.type);
-  if (shared) {
+  if (shared && !computes_on_own_memory(*shared)) {
     StatusOr<std::shared_ptr<std::byte>> bytes = shared->allocate(memory.size);
     ASSERT_TRUE(bytes.ok()) << bytes.status().to_string();
     memory.bytes = std::move(*bytes);
@@ -234,7 +234,15 @@ Status run_slice(LaneThread& thread, const BuiltCase& built, const TensorBinding
                             task->info().name + " with " +
                             std::to_string(task->info().computed_flops));
     }
+    // No-ops where the memory is shared.
+    for (TensorId id : built.graph.op(slice.op).inputs) {
+      if (!bindings[id].data || built.graph.tensor(id).kind == TensorKind::kConstant) continue;
+      TANDEM_RETURN_IF_ERROR(
+          program->enqueue_upload(id, whole_region(built.graph.tensor(id).dims)));
+    }
     TANDEM_RETURN_IF_ERROR(task->launch());
+    TANDEM_RETURN_IF_ERROR(program->enqueue_download(built.graph.op(slice.op).output,
+                                                     output_region(built.graph, slice)));
     if (auto* queue = dynamic_cast<QueueLane*>(&lane)) TANDEM_RETURN_IF_ERROR(queue->flush());
     return lane.drain(std::chrono::steady_clock::now() + std::chrono::seconds(30));
   });

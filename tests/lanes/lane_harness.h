@@ -52,7 +52,8 @@ enum class Placement {
 // no computation yields.
 class BoundCase {
  public:
-  // `shared` allocates memory that its device sees; null: memory of the host.
+  // `shared` allocates memory that its device sees. Memory of the host if it is null, or its device
+  // computes on memory of its own.
   BoundCase(const BuiltCase& built, Placement placement, QueueLane* shared);
 
   const TensorBindings& bindings() const { return bindings_; }

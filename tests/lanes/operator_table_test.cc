@@ -30,7 +30,7 @@ std::vector<int> usable_cores() {
 // The lanes of this process; PoCL can be started only once in it.
 struct Lanes {
   std::unique_ptr<LaneThread> cpu;   // one core
-  std::unique_ptr<LaneThread> team;  // two cores
+  std::unique_ptr<LaneThread> team;  // two cores, or half of many
   std::unique_ptr<LaneThread> gpu;
   opencl::LaneImpl* queue = nullptr;  // of gpu
   Status status;
@@ -41,7 +41,9 @@ struct Lanes {
     const std::vector<int> cores = usable_cores();
     if (cores.empty()) return internal_error("no usable core");
     OpenClLaneOptions options;
-    options.cores = {cores.front()};
+    const auto half = cores.begin() + static_cast<std::ptrdiff_t>(cores.size() / 2);
+    const bool many = cores.size() >= 4;
+    options.cores = many ? std::vector<int>(cores.begin(), half) : std::vector{cores.front()};
     options.program_cache_dir =
         (std::filesystem::path(::testing::TempDir()) / "tandem_lanes_test_programs").string();
     TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<opencl::LaneImpl> opencl,
@@ -52,10 +54,11 @@ struct Lanes {
     TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Lane> one, make_cpu_lane({"cpu", {cores.back()}}));
     cpu = std::make_unique<LaneThread>(std::move(one));
     TANDEM_RETURN_IF_ERROR(cpu->entered());
-    std::vector<int> pair = {cores.front()};
-    if (cores.size() > 1) pair.push_back(cores.back());
-    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Lane> two, make_cpu_lane({"cpu.team", pair}));
-    team = std::make_unique<LaneThread>(std::move(two));
+    std::vector<int> members = {cores.front()};
+    if (cores.size() > 1) members.push_back(cores.back());
+    if (many) members.assign(half, cores.end());
+    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Lane> several, make_cpu_lane({"cpu.team", members}));
+    team = std::make_unique<LaneThread>(std::move(several));
     return team->entered();
   }
 };
@@ -91,7 +94,7 @@ Status run_slice_on(const Runner& runner, const BuiltCase& built, const TensorBi
 
 std::vector<Runner> runners() {
   return {{"cpu, 1 thread", lanes().cpu.get(), 1},
-          {"cpu, 2 threads", lanes().team.get(), 2},
+          {"cpu, all threads", lanes().team.get(), 0},
           {"gpu", lanes().gpu.get(), 0},
           {"gpu, many items", lanes().gpu.get(), 0, Kernels::kMany},
           {"gpu, many items and units", lanes().gpu.get(), 0, Kernels::kManyUnits}};

@@ -11,7 +11,7 @@
 namespace tandem::opencl {
 namespace {
 
-constexpr auto kSelfTestDeadline = std::chrono::seconds(2);
+constexpr auto kSelfTestDeadline = std::chrono::seconds(5);
 // Enough for a clock to measure, few enough not to be felt.
 constexpr uint64_t kMeasuredPolls = 200'000;
 // A device may give up a wait only because this process was kept from running meanwhile.
