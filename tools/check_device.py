@@ -18,7 +18,6 @@ from write_results import conditions, table
 
 NETWORKS = ("resnet50", "inception_v3", "mobilenet_v2", "vit_b_32")
 CHECKED = ("tiny_concat", "tiny_mobilenet", "tiny_vit", "tiny_unet", "squeezenet1_1")
-SHAPES = ("resnet50", "vit_b_32", "mobilenet_v2")
 
 
 class Device:
@@ -53,7 +52,9 @@ class Device:
         """Which mechanisms give right numbers, each operator against the reference."""
         available = self.command("bench", "sync")[1]["mechanisms"]
         rows = []
-        for mechanism in available:
+        for mechanism, costs in available.items():
+            if not costs["available"]:
+                continue
             row = [mechanism]
             for model in CHECKED:
                 try:
@@ -67,29 +68,22 @@ class Device:
                 "output against the reference in double precision.\n\n")
         return text + table(["mechanism", *CHECKED], rows)
 
-    def operators(self):
-        files = [f"bench/shapes/{name}.csv" for name in SHAPES]
-        shown, report = self.command("bench", "op", "--samples", "5", "--shapes", *files)
-        rows = [[s["lane"], s["class"], s["shapes"], f"{s['gflops']:.0f}", f"{s['share']:.2f}"]
-                for s in report["summary"]]
-        text = ("GFLOPS of the lanes, and their speed as a share of a library on the CPU: for CPU lanes "
-                "oneDNN or XNNPACK on the lane's cores, for an OpenCL lane on the host's processor "
-                "oneDNN there.\n\n")
-        return shown + text + table(["lane", "shapes", "number", "GFLOPS", "share"], rows)
-
     def networks(self):
         rows = []
+        zoo = json.loads(run_tandem(self.tandem, "zoo", "list", "--json"))
+        gflop = {network["name"]: network["gflops"] for network in zoo["networks"]}
         for name in NETWORKS:
             _, report = self.command("run", f"zoo:{name}", "--compare", ",".join(STRATEGIES),
                                      "--runs", str(self.runs))
             intra = report["strategies"][-1]
-            rows.append([name, *(f"{s['time_ms']['median']:.2f}" for s in report["strategies"]),
+            medians = [s["time_ms"]["median"] for s in report["strategies"]]
+            rows.append([name, *(f"{ms:.2f} ({1000 * gflop[name] / ms:.0f})" for ms in medians),
                          f"{intra['speed_up_over_best_lane']:.2f}", f"{report['limit']:.2f}",
                          f"{intra['share_of_limit']:.2f}"])
         shown = " ".join(["tandem run zoo:NETWORK --compare", ",".join(STRATEGIES), "--runs",
                           str(self.runs), *self.lane_options])
         header = ["network", *STRATEGIES, "intra over best lane", "limit", "share of limit"]
-        return (f"`{shown}`\n\nMilliseconds an inference, medians of interleaved runs.\n\n"
+        return (f"`{shown}`\n\nMilliseconds an inference, medians of interleaved runs; in brackets GFLOPS.\n\n"
                 f"{table(header, rows)}\n{conditions(report)}")
 
 
@@ -128,7 +122,7 @@ def main():
     device = Device(arguments.tandem, arguments.lane_options, arguments.runs)
     parts = [f"## {arguments.title}\n"]
     failures = 0
-    for title in ("Crossings", "Mechanisms", "Networks", "Operators"):
+    for title in ("Crossings", "Mechanisms", "Networks"):
         try:
             parts.append(f"### {title}\n\n{getattr(device, title.lower())()}")
         except TandemError as error:

@@ -158,12 +158,16 @@ class Bench {
     if (result.ok() && own_feeder) {
       crew_.thread(queue_).post([&] {
         Status status;
-        const auto done = [&] {
+        for (Backoff backoff; status.ok() && fed < schedule.lanes[queue_].size();) {
+          const size_t before = fed;
           status = feed_on();
-          return !status.ok() || fed == schedule.lanes[queue_].size();
-        };
-        const Status polled = sync->poll_until(done);
-        if (!polled.ok() || !status.ok()) sync->abort(polled.ok() ? status : polled);
+          if (fed > before) {
+            backoff.reset();
+          } else if (status.ok()) {
+            status = sync->pause(&backoff);
+          }
+        }
+        if (!status.ok()) sync->abort(status);
       });
     }
     const FeedOn host_feed = own_feeder ? FeedOn([] { return Status(); }) : FeedOn(feed_on);

@@ -68,6 +68,13 @@ Lanes& lanes() {
   return *lanes;
 }
 
+// The OpenCL lane wants to be the first in this process to use OpenCL, or threads.
+class LanesFirst : public ::testing::Environment {
+ public:
+  void SetUp() override { lanes(); }
+};
+const auto* const kLanesFirst = ::testing::AddGlobalTestEnvironment(new LanesFirst);
+
 // Which kernels an OpenCL lane takes, whatever its device: those for one work-item to a group, as
 // CPUs want them, or those for many, as GPUs do; the latter as if the device had a single compute
 // unit, or so many that there is never enough work for them.

@@ -284,18 +284,24 @@ Status LaneImpl::pass_messages(const CounterKernels* kernels) {
 Status LaneImpl::measure_polls(CounterKernels* kernels) {
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<std::byte> memory,
                           allocate_counters(kernels, sizeof(Board)));
-  Board* board = new (memory.get()) Board();
-  TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish"));
-  const auto start = Clock::now();
-  TANDEM_RETURN_IF_ERROR(
-      enqueue_bounded_wait(&board->host, 1, &board->abort.value, kMeasuredPolls));
-  TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish"));
-  const std::chrono::duration<double> taken = Clock::now() - start;
-  if (board->abort.value.load(std::memory_order_acquire) != 1) {
-    return device_error(
-        fmt::format("{} does not give up a wait that cannot end", device_.summary.device));
+  // A first launch may still compile something, and anything may keep the device from polling, or
+  // this thread from looking: the fastest of a few tells, so that waits are not given up too early.
+  constexpr int kTimes = 3;
+  double fastest = 0;
+  for (int time = 0; time <= kTimes; ++time) {
+    Board* board = new (memory.get()) Board();
+    const auto start = Clock::now();
+    TANDEM_RETURN_IF_ERROR(
+        enqueue_bounded_wait(&board->host, 1, &board->abort.value, kMeasuredPolls));
+    TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish"));
+    const std::chrono::duration<double> taken = Clock::now() - start;
+    if (board->abort.value.load(std::memory_order_acquire) != 1) {
+      return device_error(
+          fmt::format("{} does not give up a wait that cannot end", device_.summary.device));
+    }
+    if (time > 0) fastest = std::max(fastest, static_cast<double>(kMeasuredPolls) / taken.count());
   }
-  kernels->polls_per_second = static_cast<double>(kMeasuredPolls) / taken.count();
+  kernels->polls_per_second = fastest;
   return {};
 }
 

@@ -33,6 +33,7 @@ StatusOr<DeviceBlock> DeviceBlock::create(cl_context context, cl_command_queue q
   if (!memory) {
     return resource_exhausted(fmt::format("the device has no {} bytes in one piece", whole));
   }
+  block.bytes_ = whole;
   block.memory_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(memory),
                                              [context](std::byte* p) { clSVMFree(context, p); });
   const cl_uint zero = 0;
@@ -62,6 +63,13 @@ Status DeviceBlock::enqueue_upload(cl_command_queue queue, const void* host, int
     }
     return {};
   }
+  if (rows.count > 1 && !is_inside(offset, rows)) {
+    const Rows all_but_one{rows.offset, rows.bytes, rows.count - 1, rows.pitch};
+    const Rows last{rows.offset, rows.bytes, 1, rows.pitch};
+    const int64_t at = all_but_one.count * rows.pitch;
+    TANDEM_RETURN_IF_ERROR(enqueue_upload(queue, host, offset, all_but_one));
+    return enqueue_upload(queue, static_cast<const std::byte*>(host) + at, offset + at, last);
+  }
   if (rows.count == 1) {
     return check(clEnqueueWriteBuffer(queue, buffer_.get(), CL_FALSE, static_cast<size_t>(offset),
                                       static_cast<size_t>(rows.bytes), host, 0, nullptr, nullptr),
@@ -90,6 +98,13 @@ Status DeviceBlock::enqueue_download(cl_command_queue queue, void* host, int64_t
                 "clEnqueueSVMMemcpy to the host"));
     }
     return {};
+  }
+  if (rows.count > 1 && !is_inside(offset, rows)) {
+    const Rows all_but_one{rows.offset, rows.bytes, rows.count - 1, rows.pitch};
+    const Rows last{rows.offset, rows.bytes, 1, rows.pitch};
+    const int64_t at = all_but_one.count * rows.pitch;
+    TANDEM_RETURN_IF_ERROR(enqueue_download(queue, host, offset, all_but_one));
+    return enqueue_download(queue, static_cast<std::byte*>(host) + at, offset + at, last);
   }
   if (rows.count == 1) {
     return check(clEnqueueReadBuffer(queue, buffer_.get(), CL_FALSE, static_cast<size_t>(offset),

@@ -33,7 +33,14 @@ class DeviceBlock {
                           const Rows& rows) const;
 
  private:
+  // Whether a rectangle may be copied as such: some drivers want the last row to be followed by the
+  // rest of its pitch.
+  bool is_inside(int64_t offset, const Rows& rows) const {
+    return offset + rows.count * rows.pitch <= static_cast<int64_t>(bytes_);
+  }
+
   std::shared_ptr<std::byte> memory_;
+  size_t bytes_ = 0;
   Buffer buffer_;  // the same memory; null for kRows
 };
 
