@@ -4,7 +4,7 @@
 
 namespace tandem::predict {
 
-StatusOr<KernelChoice> KernelChoice::fit(const Frame& arguments, std::span<const int> kernels) {
+StatusOr<KernelChoice> KernelChoice::fit(const Frame& known, std::span<const int> kernels) {
   const std::set<int> seen(kernels.begin(), kernels.end());
   KernelChoice choice;
   // Rules are thresholds of few arguments: few trees, all rows and features.
@@ -16,24 +16,24 @@ StatusOr<KernelChoice> KernelChoice::fit(const Frame& arguments, std::span<const
                                 .minimum_weight = 0.1};
   for (const int kernel : seen) {
     if (seen.size() == 1) {
-      choice.log_odds_[kernel] = TreeEnsemble(arguments.columns(), 0);
+      choice.log_odds_[kernel] = TreeEnsemble(known.columns(), 0);
       break;
     }
     std::vector<float> targets;
     for (const int k : kernels) targets.push_back(k == kernel ? 1.0F : 0.0F);
     TANDEM_ASSIGN_OR_RETURN(Boosted boosted,
-                            boost(arguments, targets, {}, Objective::kLogistic, options));
+                            boost(known, targets, {}, Objective::kLogistic, options));
     choice.log_odds_[kernel] = std::move(boosted.ensemble);
   }
   return choice;
 }
 
-std::vector<int> KernelChoice::predict(const Frame& arguments) const {
+std::vector<int> KernelChoice::predict(const Frame& known) const {
   std::vector<int> best;
   std::vector<float> best_odds;
-  std::vector<float> odds(arguments.rows());
+  std::vector<float> odds(known.rows());
   for (const auto& [kernel, ensemble] : log_odds_) {
-    ensemble.predict(arguments.values(), odds);
+    ensemble.predict(known.values(), odds);
     if (best.empty()) {
       best.assign(odds.size(), kernel);
       best_odds = odds;

@@ -10,15 +10,15 @@
 
 namespace tandem::predict {
 
-// Learns the choice from arguments: one ensemble for each kernel that was seen, the most likely
-// wins.
+// Learns the choice from what is known before: one ensemble for each kernel that was seen, the most
+// likely wins.
 class KernelChoice {
  public:
-  // kernels: one a row of `arguments`, as any numbers.
-  static StatusOr<KernelChoice> fit(const Frame& arguments, std::span<const int> kernels);
+  // kernels: one a row of `known`, as any numbers.
+  static StatusOr<KernelChoice> fit(const Frame& known, std::span<const int> kernels);
 
   // One a row; always one that was seen.
-  std::vector<int> predict(const Frame& arguments) const;
+  std::vector<int> predict(const Frame& known) const;
 
  private:
   std::map<int, TreeEnsemble> log_odds_;

@@ -67,6 +67,7 @@ PhoneFacts::PhoneFacts(const PhoneOperator& of, const PhoneDevice& device, doubl
   output_slices = divided_up(op.output_channels, 4);
   const double tiles_across = divided_up(op.output_size, 4);
   tiles = tiles_across * tiles_across;
+  set_recommendation(device.maker);
   const bool winograd = kernel == KernelKind::kWinograd;
   grid_width = winograd ? tiles : op.output_size;
   grid_height = winograd ? 36 : op.output_size;
@@ -78,6 +79,18 @@ PhoneFacts::PhoneFacts(const PhoneOperator& of, const PhoneDevice& device, doubl
   set_group(device.maker);
   waves = items() / kItemsOfWave / device.compute_units;
   rounds = divided_up(groups, device.compute_units);
+}
+
+// IsRecommendedForWinograd4x4To6x6() of tensorflow/lite/delegates/gpu/common, and its poolings.
+void PhoneFacts::set_recommendation(GpuMaker maker) {
+  const bool adreno = maker == GpuMaker::kAdreno;
+  const double least_slices = adreno ? 32 : 16;
+  const double least_tiles = adreno ? 128 : 32;
+  recommends_winograd = op.family == Family::kConvolution && op.kernel_size == 3 &&
+                        op.stride == 1 && tiles >= least_tiles && input_slices >= least_slices &&
+                        output_slices >= least_slices;
+  recommends_mean =
+      op.family == Family::kPool && op.output_size == 1 && op.kernel_size == op.input_size;
 }
 
 // tensorflow/lite/delegates/gpu/common/tasks/conv_generic.cc, for 16-bit floats.

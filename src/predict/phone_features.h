@@ -31,6 +31,9 @@ struct PhoneFacts {
   double input_slices = 0;   // of four channels, of one group
   double output_slices = 0;  // of four channels
   double tiles = 0;          // of Winograd
+  // The library recommends another kernel than the operator's usual one.
+  bool recommends_winograd = false;
+  bool recommends_mean = false;
   // The image that work-items cover: of Winograd, 36 products of all its tiles.
   double grid_width = 0;
   double grid_height = 0;
@@ -52,9 +55,13 @@ struct PhoneFacts {
   double rounds = 0;  // work-groups, one after another on each compute unit
 
  private:
+  void set_recommendation(GpuMaker maker);
   void set_block(GpuMaker maker, double compute_units);
   void set_group(GpuMaker maker);
 };
+
+// The one feature of kernels that does not depend on which kernel runs.
+inline constexpr const char* kRecommendation = "recommendation";
 
 struct PhoneFeature {
   Feature feature;
@@ -67,6 +74,12 @@ inline const std::vector<PhoneFeature>& phone_features() {
   constexpr FeatureKind kKernel = FeatureKind::kKernel;
   constexpr FeatureKind kTiling = FeatureKind::kTiling;
   static const std::vector<PhoneFeature> features = {
+      // First: where several features explain a choice equally well, the first is taken.
+      {{kRecommendation, "1", "the kernel that the library's public rules say; 0 is the usual one",
+        kKernel},
+       [](F f) { return f.recommends_winograd ? 1.0
+                        : f.recommends_mean   ? 2.0
+                                              : 0.0; }},
       {{"operator", "1", "the operator's name, as a number: those of a family differ", kArgument},
        [](F f) { return static_cast<double>(f.op.code); }},
       {{"input_size", "pixels", "edge of the input: rows to read, padding included", kArgument},

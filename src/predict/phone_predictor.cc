@@ -28,9 +28,10 @@ Frame columns_for(Family family, const Frame& frame, bool kernel_features) {
 
 }  // namespace
 
-Frame arguments_of(const Frame& frame) {
-  return frame.with_features(
-      [](const Feature& feature) { return feature.kind == FeatureKind::kArgument; });
+Frame choice_columns(const Frame& frame) {
+  return frame.with_features([](const Feature& feature) {
+    return feature.kind == FeatureKind::kArgument || feature.name == kRecommendation;
+  });
 }
 
 std::vector<double> PhoneTable::times_us(std::span<const size_t> rows) const {
@@ -91,7 +92,7 @@ StatusOr<PhonePredictor> PhonePredictor::fit(const PhoneTable& table, std::span<
     if (!options.kernel_features) continue;
     std::vector<int> kernels;
     for (const size_t row : own) kernels.push_back(static_cast<int>(table.measured[row].kernel));
-    TANDEM_ASSIGN_OR_RETURN(KernelChoice choice, KernelChoice::fit(arguments_of(frame), kernels));
+    TANDEM_ASSIGN_OR_RETURN(KernelChoice choice, KernelChoice::fit(choice_columns(frame), kernels));
     predictor.choices_.emplace(family, std::move(choice));
   }
   return predictor;
@@ -103,7 +104,7 @@ StatusOr<std::vector<int>> PhonePredictor::expect_kernels(const PhoneTable& tabl
   for (const auto& [family, choice] : choices_) {
     const std::vector<size_t> own = table.rows_of(family, rows);
     TANDEM_ASSIGN_OR_RETURN(const Frame frame, table.frame(own));
-    const std::vector<int> expected = choice.predict(arguments_of(frame));
+    const std::vector<int> expected = choice.predict(choice_columns(frame));
     for (size_t i = 0; i < own.size(); ++i) kernels[own[i]] = expected[i];
   }
   std::vector<int> result;

@@ -59,7 +59,7 @@ class PhonePredictor {
   std::map<Family, KernelChoice> choices_;
 };
 
-// The columns of arguments only.
-Frame arguments_of(const Frame& frame);
+// The columns that the choice of a kernel is learned from: all but those that depend on it.
+Frame choice_columns(const Frame& frame);
 
 }  // namespace tandem::predict

@@ -48,8 +48,8 @@ StatusOr<std::vector<int>> expect_kernels(const PhoneTable& phone, std::span<con
   TANDEM_ASSIGN_OR_RETURN(const Frame known_frame, phone.frame(known));
   TANDEM_ASSIGN_OR_RETURN(const Frame asked_frame, phone.frame(asked));
   TANDEM_ASSIGN_OR_RETURN(const KernelChoice choice,
-                          KernelChoice::fit(arguments_of(known_frame), kernels));
-  return choice.predict(arguments_of(asked_frame));
+                          KernelChoice::fit(choice_columns(known_frame), kernels));
+  return choice.predict(choice_columns(asked_frame));
 }
 
 struct Collected {

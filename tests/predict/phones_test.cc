@@ -139,6 +139,18 @@ TEST(PhoneFeaturesTest, WinogradMultipliesTilesOfSix) {
   EXPECT_EQ(facts.steps, 16);
 }
 
+TEST(PhoneFeaturesTest, RecommendsWinogradFromSixtyFourChannelsAndThirtyTwoTilesOn) {
+  const auto recommends = [](GpuMaker maker, double size, double input, double output) {
+    const PhoneDevice device{.name = "d", .maker = maker, .compute_units = 4};
+    const PhoneOperator op = convolution(size, input, output, 3);
+    return PhoneFacts(op, device, 2, KernelKind::kDirect, {}).recommends_winograd;
+  };
+  EXPECT_TRUE(recommends(GpuMaker::kMali, 28, 64, 61));
+  EXPECT_FALSE(recommends(GpuMaker::kMali, 28, 60, 64));
+  EXPECT_FALSE(recommends(GpuMaker::kMali, 20, 64, 64));
+  EXPECT_FALSE(recommends(GpuMaker::kAdreno, 28, 64, 64));
+}
+
 TEST(PhoneFeaturesTest, EveryFeatureIsExplained) {
   std::set<std::string> names;
   for (const PhoneFeature& f : phone_features()) {
