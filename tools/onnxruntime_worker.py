@@ -20,6 +20,7 @@ import json
 import os
 import re
 import resource
+import signal
 import sys
 import time
 from pathlib import Path
@@ -112,6 +113,8 @@ class Worker:
 
 
 def main():
+    # Ctrl-C reaches the asker, too, which tells of it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Whatever else is printed must not get between the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

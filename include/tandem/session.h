@@ -81,7 +81,8 @@ struct SessionMemory {
   // The most that is in use at any one time, which no plan can be below. Known where a single lane
   // has all slices; else zero.
   size_t least = 0;
-  size_t padding = 0;  // of without_reuse: innermost extents rounded up to cache lines
+  size_t padding = 0;    // of without_reuse: innermost extents rounded up to cache lines
+  size_t constants = 0;  // of the arena: constants that operators read where they lie (tables)
 };
 
 class Session {

@@ -116,8 +116,7 @@ void add_bench_command(CLI::App& app, Status* outcome) {
       "op", "GFLOPS of each lane on operator shapes, beside oneDNN and XNNPACK called directly");
   op->add_option("--shapes", op_flags->files,
                  "Files as 'tandem zoo shapes' writes them, such as bench/shapes/*.csv")
-      ->required()
-      ->check(CLI::ExistingFile);
+      ->required();
   op->add_flag("--impl", op_flags->implementations,
                "Every implementation that CPU lanes have for a shape, beside the one they pick");
   op->add_option("--samples", op_flags->samples, "Timed samples, interleaved")

@@ -13,6 +13,7 @@
 #include "cli/conditions.h"
 #include "cli/contest.h"
 #include "cli/inputs.h"
+#include "cli/interrupt.h"
 #include "cli/network_file.h"
 #include "cli/onnxruntime.h"
 #include "cli/probe.h"
@@ -195,11 +196,12 @@ struct Report {
   }
 };
 
-StatusOr<Report> measure_model(const BenchModelFlags& flags, const Candidate& candidate,
-                               const std::shared_ptr<Platform>& platform) {
-  const Conditions conditions;
-  Report report;
-  report.name = candidate.name;
+// Loads the model, for ONNX Runtime, too: all that takes a folder of files.
+StatusOr<std::vector<HostTensor>> load_for_both(const BenchModelFlags& flags,
+                                                const Candidate& candidate,
+                                                const Platform& platform, Report& report) {
+  // An end at once would leave the folder behind, with hundreds of megabytes in it.
+  const InterruptWatch interrupt;
   TANDEM_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
   std::string file = candidate.name;
   if (candidate.built_in) {
@@ -207,14 +209,25 @@ StatusOr<Report> measure_model(const BenchModelFlags& flags, const Candidate& ca
     TANDEM_RETURN_IF_ERROR(write_network(candidate.name, 1, file));
   }
   TANDEM_ASSIGN_OR_RETURN(report.model, flags.load.load(file));
-  const Model& model = *report.model;
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs, make_inputs(model, {}, 1));
+  TANDEM_ASSIGN_OR_RETURN(std::vector<HostTensor> inputs, make_inputs(*report.model, {}, 1));
   if (flags.onnxruntime != "none") {
-    report.rival = start_rival(flags, *platform, model, file, inputs, folder.path());
+    report.rival = start_rival(flags, platform, *report.model, file, inputs, folder.path());
   } else {
     report.rival.error = "not asked for";
     report.rival.missing = true;
   }
+  if (InterruptWatch::seen()) return cancelled("interrupted while it was loaded");
+  return inputs;
+}
+
+StatusOr<Report> measure_model(const BenchModelFlags& flags, const Candidate& candidate,
+                               const std::shared_ptr<Platform>& platform) {
+  const Conditions conditions;
+  Report report;
+  report.name = candidate.name;
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs,
+                          load_for_both(flags, candidate, *platform, report));
+  const Model& model = *report.model;
   SessionOptions options;
   options.calibration_dir = flags.platform.calibration_dir();
   options.deadline = std::chrono::milliseconds(flags.deadline_ms);
@@ -409,7 +422,11 @@ Status bench_model(const BenchModelFlags& flags) {
   for (const Candidate& candidate : candidates) {
     const StatusOr<Report> report = measure_model(flags, candidate, platform);
     if (!report.ok()) {
-      failures.push_back(report.status().with_context(candidate.name));
+      // Errors of a file begin with its name.
+      const Status failure = report.status();
+      failures.push_back(failure.message().starts_with(candidate.name)
+                             ? failure
+                             : failure.with_context(candidate.name));
       models.push_back({{"model", candidate.name}, {"error", report.status().to_string()}});
       if (report.status().code() == StatusCode::kCancelled) break;
       continue;

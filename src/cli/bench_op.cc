@@ -3,8 +3,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -487,9 +489,11 @@ void print_summary(const std::vector<ClassSummary>& summaries) {
 }
 
 StatusOr<std::vector<CountedShape>> read_shapes(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return not_found(path + " is a folder");
   std::ifstream file(path, std::ios::binary);
+  if (!file) return not_found(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file || file.bad()) return not_found("cannot read " + path);
+  if (file.bad()) return not_found("cannot read " + path);
   return parse_csv(text, path);
 }
 

@@ -34,6 +34,8 @@ std::string lane_text(const LanePreparation& lane) {
 std::string memory_text(const SessionMemory& memory) {
   std::string text = fmt::format("arena {:.1f} MB", megabytes(memory.arena));
   if (memory.least > 0) text += fmt::format(" (at least {:.1f})", megabytes(memory.least));
+  if (memory.constants > 0)
+    text += fmt::format(", {:.1f} of it constants", megabytes(memory.constants));
   return text + fmt::format(", without reuse {:.1f} MB ({:.1f} of it padding)",
                             megabytes(memory.without_reuse), megabytes(memory.padding));
 }
@@ -108,6 +110,7 @@ nlohmann::json load_times_json(const LoadTimes& times) {
 
 nlohmann::json memory_json(const SessionMemory& memory) {
   nlohmann::json json = {{"arena_bytes", memory.arena},
+                         {"constant_bytes", memory.constants},
                          {"arena_bytes_without_reuse", memory.without_reuse},
                          {"padding_bytes_without_reuse", memory.padding}};
   if (memory.least > 0) json["least_bytes"] = memory.least;

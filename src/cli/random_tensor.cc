@@ -1,7 +1,5 @@
 #include "cli/random_tensor.h"
 
-#include <cstring>
-#include <string>
 #include <utility>
 
 #include "zoo/random.h"
@@ -13,9 +11,8 @@ HostTensor random_tensor(DataType type, Dims dims, std::string_view stream, floa
   HostTensor tensor(type, std::move(dims));
   const uint64_t stream_seed = zoo::tensor_seed(seed, stream);
   if (type == DataType::kFloat32) {
-    std::string raw;
-    zoo::append_uniform(stream_seed, -limit, limit, static_cast<size_t>(tensor.size()), &raw);
-    std::memcpy(tensor.bytes.data(), raw.data(), raw.size());
+    zoo::fill_uniform(stream_seed, -limit, limit,
+                      {tensor.data<float>(), static_cast<size_t>(tensor.size())});
   } else {
     zoo::Random random(stream_seed);
     auto* values = tensor.data<int64_t>();

@@ -278,8 +278,8 @@ void add_run_command(CLI::App& app, Status* outcome) {
         if (found != mechanisms.end()) return std::to_string(static_cast<int>(found->second));
         std::vector<std::string> names;
         for (const auto& [name, mechanism] : mechanisms) names.push_back(name);
-        throw CLI::ValidationError(fmt::format("--sync: there is no mechanism '{}'; there are: {}",
-                                               text, fmt::join(names, ", ")));
+        throw CLI::ValidationError(
+            fmt::format("there is no mechanism '{}'; there are: {}", text, fmt::join(names, ", ")));
       })
       ->type_name("MECHANISM");
   command->add_flag("--verify", flags->verify,

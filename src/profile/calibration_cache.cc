@@ -79,7 +79,7 @@ CalibrationData parse(const std::string& text, const std::string& fingerprint) {
   const json document = json::parse(text);
   if (document.at("version") != kVersion) throw std::invalid_argument("it is of another version");
   if (document.at("fingerprint") != fingerprint)
-    throw std::invalid_argument("it is of another platform");
+    throw std::invalid_argument("it was measured on other lanes or by another version of Tandem");
   CalibrationData data;
   for (const auto& [name, us] : document.at("crossings").items()) {
     data.crossings[name] = parse_time(us);

@@ -135,7 +135,6 @@ int64_t most_alive(const Graph& graph, const Residents& residents,
 SessionMemory demand_of(const Graph& graph, const Residents& residents,
                         const std::vector<Lifetime>* lifetimes) {
   SessionMemory memory;
-  int64_t constants = 0;
   const auto add = [&](TensorId id) {
     const Tensor& tensor = graph.tensor(id);
     memory.without_reuse += bytes_of(tensor);
@@ -143,11 +142,11 @@ SessionMemory demand_of(const Graph& graph, const Residents& residents,
   };
   for (TensorId id : residents.constants) {
     add(id);
-    constants += bytes_of(graph.tensor(id));
+    memory.constants += bytes_of(graph.tensor(id));
   }
   for (TensorId id : residents.others) add(id);
   const int64_t alive = lifetimes ? most_alive(graph, residents, *lifetimes) : 0;
-  if (alive > 0) memory.least = static_cast<size_t>(constants + alive);
+  if (alive > 0) memory.least = memory.constants + static_cast<size_t>(alive);
   return memory;
 }
 

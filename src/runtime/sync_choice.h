@@ -11,7 +11,7 @@ namespace tandem {
 
 struct ConsideredMechanism {
   SyncMechanism mechanism = SyncMechanism::kSvm;
-  double round_trip_us = 0;  // over the platform's pairs of lanes, summed; if usable
+  double round_trip_us = 0;  // on average over pairs of a CPU lane and a queue; if usable
   std::string why_not;       // why it was not chosen; empty for the one that was
 };
 

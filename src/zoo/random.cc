@@ -25,6 +25,12 @@ int32_t draw_bell(Random* random) {
 // as floats, hence the product with the scale is the only rounding.
 float bell_scale(float stddev) { return stddev / std::sqrt((65536.0f * 65536.0f - 1.0f) / 3.0f); }
 
+float draw_uniform(Random* random, float low, float high) {
+  const float unit = static_cast<float>(random->next() >> 40) * 0x1p-24f;
+  // An explicit fma: compilers may or may not contract a product and a sum by themselves.
+  return std::fma(unit, high - low, low);
+}
+
 // Fills `raw` through a block that stays in the L1 cache.
 template <typename Draw>
 void append_floats(size_t count, std::string* raw, Draw draw) {
@@ -68,13 +74,14 @@ void append_centered_normal(uint64_t seed, float stddev, size_t rows, size_t col
   }
 }
 
+void fill_uniform(uint64_t seed, float low, float high, std::span<float> values) {
+  Random random(seed);
+  for (float& value : values) value = draw_uniform(&random, low, high);
+}
+
 void append_uniform(uint64_t seed, float low, float high, size_t count, std::string* raw) {
   Random random(seed);
-  append_floats(count, raw, [&] {
-    const float unit = static_cast<float>(random.next() >> 40) * 0x1p-24f;
-    // An explicit fma: compilers may or may not contract a product and a sum by themselves.
-    return std::fma(unit, high - low, low);
-  });
+  append_floats(count, raw, [&] { return draw_uniform(&random, low, high); });
 }
 
 }  // namespace tandem::zoo

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,7 +40,10 @@ void append_normal(uint64_t seed, float stddev, size_t count, std::string* raw);
 void append_centered_normal(uint64_t seed, float stddev, size_t rows, size_t columns,
                             std::string* raw);
 
-// Appends `count` little-endian floats uniform in [low, high) to `raw`.
+// Floats uniform in [low, high).
+void fill_uniform(uint64_t seed, float low, float high, std::span<float> values);
+
+// Appends `count` of them, little-endian, to `raw`.
 void append_uniform(uint64_t seed, float low, float high, size_t count, std::string* raw);
 
 }  // namespace tandem::zoo

@@ -119,6 +119,23 @@ class BenchModel(CliTest):
             "--onnxruntime-seconds", 1,
         )
 
+    def test_an_interruption_while_loading_leaves_no_files(self):
+        folder = self.folder / "temporary"
+        folder.mkdir()
+        python = self.work / "python"
+        python.write_text(
+            f"#!{sys.executable}\nimport os, signal, sys\nsys.stdin.readline()\n"
+            f"print(os.listdir({str(folder)!r}), file=sys.stderr)\n"
+            "os.kill(os.getppid(), signal.SIGINT)\n"
+        )
+        python.chmod(0o755)
+        done = self.run_tandem("bench", "model", self.relu(), "--onnxruntime", python,
+                               environment={"TMPDIR": str(folder)})
+        self.assertEqual(done.returncode, 130, done.stderr)
+        self.assertIn("tandem-", done.stderr)
+        self.assertIn("interrupted", done.stderr)
+        self.assertEqual([path for path in folder.iterdir() if path.name != "tandem-pocl-0"], [])
+
     def test_figures_are_kept_when_onnxruntime_answers_nonsense(self):
         self.check_figures_are_kept(
             ["no JSON object"], "--onnxruntime", self.stand_in("print('hello', flush=True)")

@@ -45,6 +45,7 @@ class CommandLine(CliTest):
         done = self.refuse("run", "zoo:tiny_conv", "--sync", "telepathy", status=2)
         for text in ("'telepathy'", "auto", "event", "svm"):
             self.assertIn(text, done.stderr)
+        self.assertEqual(done.stderr.count("--sync"), 1)
 
     def test_cores_that_do_not_exist(self):
         self.refuse("run", "zoo:tiny_conv", "--cpu-cores", "4095", says=["4095", "this machine has"])
@@ -222,6 +223,9 @@ class Files(CliTest):
         for content in (f"{header}\n", ""):
             path.write_text(content)
             self.refuse("bench", "op", "--shapes", path, says=["no shapes", "tandem zoo shapes"])
+        self.refuse("bench", "op", "--shapes", self.work / "nowhere.csv",
+                    says=["nowhere.csv", "No such file"])
+        self.refuse("bench", "op", "--shapes", self.work, says=["is a folder"])
 
 
 class NoOpenClDevice(CliTest):
