@@ -18,6 +18,7 @@ from write_results import conditions, table
 
 NETWORKS = ("resnet50", "inception_v3", "mobilenet_v2", "vit_b_32")
 CHECKED = ("tiny_concat", "tiny_mobilenet", "tiny_vit", "tiny_unet", "squeezenet1_1")
+SECTIONS = ("Crossings", "Mechanisms", "Networks")
 
 
 class Device:
@@ -115,6 +116,7 @@ def main():
     parser.add_argument("--tandem", required=True, help="the tandem binary")
     parser.add_argument("--title", required=True, help="of the section: which machine and device")
     parser.add_argument("--tests", nargs="*", default=[], help="test programs to run on the default lanes")
+    parser.add_argument("--sections", nargs="*", default=SECTIONS, choices=SECTIONS)
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("-o", "--output", required=True, help="the Markdown file to write")
     parser.add_argument("lane_options", nargs="*", help="after `--`: options of every command")
@@ -122,7 +124,7 @@ def main():
     device = Device(arguments.tandem, arguments.lane_options, arguments.runs)
     parts = [f"## {arguments.title}\n"]
     failures = 0
-    for title in ("Crossings", "Mechanisms", "Networks"):
+    for title in arguments.sections:
         try:
             parts.append(f"### {title}\n\n{getattr(device, title.lower())()}")
         except TandemError as error:

@@ -113,57 +113,38 @@ class SignalTimer : public SliceTimer {
   uint32_t round_ = 0;
 };
 
-// For all other devices: each task is launched a few times and awaited by itself, and so is an
-// empty command, whose time is subtracted. As often as it takes for what the host needs to notice
-// the end not to matter.
+// For all other devices: each task is launched and awaited by itself, once, and again several times
+// over. The difference is what launches take behind each other, without what it takes the host to
+// notice an end, which may be far more than a task and differ from that of an empty queue.
 class DrainTimer : public SliceTimer {
  public:
   explicit DrainTimer(QueueLane& lane) : lane_(lane) {}
 
   StatusOr<std::vector<std::optional<double>>> time(const std::vector<Task*>& tasks) override {
-    std::vector<double> empty;
-    for (int i = 0; i < 9; ++i) {
-      TANDEM_ASSIGN_OR_RETURN(const double us, drained_us([&]() -> Status {
-                                return lane_.enqueue_device_event().status();
-                              }));
-      empty.push_back(us);
-    }
-    const double empty_us = summarize(empty).min;
     std::vector<std::optional<double>> result;
     for (Task* task : tasks) {
-      TANDEM_ASSIGN_OR_RETURN(const double once_us, drained_us([&] { return task->launch(); }));
-      const double estimate = std::max(1.0, once_us - empty_us);
-      const int times = std::clamp(static_cast<int>(kLongEnoughUs / estimate), 1, kMostTimes);
-      if (times == 1) {
-        result.push_back(estimate);
-        continue;
-      }
-      TANDEM_ASSIGN_OR_RETURN(const double us, drained_us(
-                                                   [&]() -> Status {
-                                                     for (int i = 0; i < times; ++i) {
-                                                       TANDEM_RETURN_IF_ERROR(task->launch());
-                                                     }
-                                                     return {};
-                                                   },
-                                                   times));
-      result.push_back(std::max(1.0, us - empty_us) / times);
+      TANDEM_ASSIGN_OR_RETURN(const double once_us, launched_us(*task, 1));
+      const int more = std::clamp(static_cast<int>(kLongEnoughUs / once_us), kLeastMore, kMostMore);
+      TANDEM_ASSIGN_OR_RETURN(const double us, launched_us(*task, 1 + more));
+      result.push_back(std::max(kLeast, (us - once_us) / more));
     }
     return result;
   }
 
  private:
-  template <typename Enqueue>  // Status()
-  StatusOr<double> drained_us(const Enqueue& enqueue, int commands = 1) {
+  StatusOr<double> launched_us(Task& task, int times) {
     const Clock::time_point start = Clock::now();
-    TANDEM_RETURN_IF_ERROR(enqueue());
+    for (int i = 0; i < times; ++i) TANDEM_RETURN_IF_ERROR(task.launch());
+    note_enqueue_us(microseconds(Clock::now() - start) / times);
     TANDEM_RETURN_IF_ERROR(lane_.flush());
-    note_enqueue_us(microseconds(Clock::now() - start) / commands);
     TANDEM_RETURN_IF_ERROR(lane_.drain(start + kDeadline));
     return microseconds(Clock::now() - start);
   }
 
   static constexpr double kLongEnoughUs = 2000;
-  static constexpr int kMostTimes = 20;
+  static constexpr int kLeastMore = 3;
+  static constexpr int kMostMore = 20;
+  static constexpr double kLeast = 0.1;  // microseconds
 
   QueueLane& lane_;
 };

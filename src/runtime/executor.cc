@@ -329,10 +329,9 @@ Status Executor::feed_to_the_end(const Crewman& crewman) {
 // Another lane's progress may depend on queues that this thread has yet to feed.
 Status Executor::wait(const Crewman& crewman, const Wait& wait) {
   for (Backoff backoff; !all_fed(crewman);) {
-    const bool progress = feed_queues(crewman);
     TANDEM_ASSIGN_OR_RETURN(const bool passed, sync_->passed(wait));
     if (passed) return sync_->aborted() ? cancelled("the run was aborted") : Status();
-    if (progress) {
+    if (feed_queues(crewman)) {
       backoff.reset();
     } else {
       TANDEM_RETURN_IF_ERROR(sync_->pause(&backoff));
@@ -348,7 +347,7 @@ Status Executor::compute(const Crewman& crewman) {
     const BoundSlice& slice = state.slices[i];
     state.at.store(static_cast<int>(i), std::memory_order_relaxed);
     state.phase.store(Phase::kWaiting, std::memory_order_relaxed);
-    if (!all_fed(crewman)) feed_queues(crewman);
+    // Before queues are fed on: with `finish`, a wait is for all that they have been fed.
     for (const Wait& awaited : slice.waits) {
       if (Status waited = guarded([&] { return wait(crewman, awaited); }); !waited.ok()) {
         return waited.with_context(fmt::format("waiting for {} before {}",
@@ -356,6 +355,7 @@ Status Executor::compute(const Crewman& crewman) {
                                                name_of(lane, static_cast<int>(i))));
       }
     }
+    if (!all_fed(crewman)) feed_queues(crewman);
     if (sync_->aborted()) return cancelled("the run was aborted");
     state.phase.store(Phase::kComputing, std::memory_order_relaxed);
     if (Status launched = guarded([&] { return slice.task->launch(); }); !launched.ok()) {

@@ -188,9 +188,9 @@ class Bench {
         }
       }
       if (!may) break;
-      // A signal is a kernel or a marker, but nothing with `finish`: there has to be something to
-      // finish.
-      if (mechanism_ == SyncMechanism::kFinish) {
+      // Where a signal is no kernel, there has to be one for the host to wait for the end of, as in
+      // an inference.
+      if (mechanism_ == SyncMechanism::kFinish || mechanism_ == SyncMechanism::kEvent) {
         TANDEM_RETURN_IF_ERROR(crew_.queue_lane(queue_)->enqueue_nothing());
       }
       TANDEM_RETURN_IF_ERROR(sync.enqueue_signal(queue_, static_cast<int>(*fed) + 1));

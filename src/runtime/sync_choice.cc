@@ -108,6 +108,10 @@ StatusOr<MechanismChoice> choose_mechanism(LaneCrew& crew, const MechanismChoice
     }
     if (!usable.ok()) {
       considered.why_not = usable.message();
+    } else if (mechanism == SyncMechanism::kFinish && least) {
+      considered.why_not = fmt::format(
+          "{:.1f} us a round trip, but it waits for all that is enqueued: a last resort",
+          considered.round_trip_us);
     } else if (!least || considered.round_trip_us < *least) {
       least = considered.round_trip_us;
       choice.mechanism = mechanism;

@@ -249,10 +249,11 @@ TEST(CalibrationOnQueues, BothWays) {
       return Status();
     });
     const auto crew = LaneCrew::create({&lane}).value();
-    std::vector<std::vector<float>> floats(2, std::vector<float>(4 * 64));
+    // Together, as in an arena.
+    std::vector<float> floats(2 * 4 * 64);
     TensorBindings bindings;
     for (int t = 0; t < 2; ++t) {
-      bindings.views.push_back(view_of(graph.tensor(t), floats[t].data()));
+      bindings.views.push_back(view_of(graph.tensor(t), floats.data() + t * 4 * 64));
     }
     CalibrationOptions options;
     options.dir = "none";

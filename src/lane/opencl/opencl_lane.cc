@@ -246,6 +246,14 @@ StatusOr<std::shared_ptr<std::byte>> LaneImpl::upload(const std::vector<std::byt
 Status LaneImpl::load_pass_on() {
   if (pass_on_kernel_.get()) return {};
   TANDEM_ASSIGN_OR_RETURN(const cl_program program, programs_->program({"pass_on.cl"}, ""));
+  // For enqueue_nothing(), since not all drivers take null pointers, even where nothing is read.
+  // Nothing here may wait for the queue.
+  constexpr size_t kLittle = 64;
+  void* memory = clSVMAlloc(context_.get(), CL_MEM_READ_WRITE, kLittle, 0);
+  if (!memory) return resource_exhausted(info_.name + " has no memory left");
+  nothing_ = std::shared_ptr<std::byte>(
+      static_cast<std::byte*>(memory),
+      [context = context_.get()](std::byte* p) { clSVMFree(context, p); });
   TANDEM_ASSIGN_OR_RETURN(pass_on_kernel_, make_kernel(program, "pass_on"));
   return {};
 }
@@ -260,13 +268,6 @@ StatusOr<std::unique_ptr<DeviceEvent>> LaneImpl::enqueue_device_event() {
 
 Status LaneImpl::enqueue_nothing() {
   TANDEM_RETURN_IF_ERROR(load_pass_on());
-  // Not all drivers take null pointers, even where nothing is read.
-  if (!nothing_) {
-    TANDEM_ASSIGN_OR_RETURN(
-        const DeviceBlock block,
-        DeviceBlock::create(context_.get(), queue_.get(), 1, CopyMethod::kRows));
-    nothing_ = block.memory();
-  }
   const cl_kernel kernel = pass_on_kernel_.get();
   const cl_int none = 0;
   for (cl_uint pointer : {0, 1}) {

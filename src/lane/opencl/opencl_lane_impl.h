@@ -106,7 +106,7 @@ class LaneImpl final : public OpenClLane {
   CounterKernels svm_;
   CounterKernels pinned_;
   Kernel pass_on_kernel_;               // null until load_pass_on()
-  std::shared_ptr<std::byte> nothing_;  // for enqueue_nothing(); null until then
+  std::shared_ptr<std::byte> nothing_;  // for enqueue_nothing(); likewise
   std::mutex pinned_mutex_;
   std::map<const std::byte*, PinnedBlock> pinned_blocks_;  // guarded by pinned_mutex_
   std::set<std::string> launched_;
