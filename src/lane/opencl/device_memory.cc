@@ -50,76 +50,73 @@ StatusOr<DeviceBlock> DeviceBlock::create(cl_context context, cl_command_queue q
   return block;
 }
 
+template <typename Copy>
+Status DeviceBlock::copy_pieces(int64_t offset, const Rows& rows, const Copy& copy) const {
+  int64_t most = rows.count;
+  if (!buffer_.get()) {
+    most = 1;
+  } else if (rows.count > 1 && offset + rows.count * rows.pitch > static_cast<int64_t>(bytes_)) {
+    most = rows.count - 1;
+  }
+  for (int64_t row = 0; row < rows.count; row += most) {
+    const Rows piece{rows.offset, rows.bytes, std::min(most, rows.count - row), rows.pitch};
+    TANDEM_RETURN_IF_ERROR(copy(row * rows.pitch, piece));
+  }
+  return {};
+}
+
 Status DeviceBlock::enqueue_upload(cl_command_queue queue, const void* host, int64_t offset,
                                    const Rows& rows) const {
-  if (!buffer_.get()) {
-    for (int64_t row = 0; row < rows.count; ++row) {
-      const int64_t at = row * rows.pitch;
-      TANDEM_RETURN_IF_ERROR(
-          check(clEnqueueSVMMemcpy(queue, CL_FALSE, data() + offset + at,
-                                   static_cast<const std::byte*>(host) + at,
-                                   static_cast<size_t>(rows.bytes), 0, nullptr, nullptr),
-                "clEnqueueSVMMemcpy to the device"));
+  return copy_pieces(offset, rows, [&](int64_t at, const Rows& piece) {
+    const std::byte* from = static_cast<const std::byte*>(host) + at;
+    const auto bytes = static_cast<size_t>(piece.bytes);
+    if (!buffer_.get()) {
+      return check(clEnqueueSVMMemcpy(queue, CL_FALSE, data() + offset + at, from, bytes, 0,
+                                      nullptr, nullptr),
+                   "clEnqueueSVMMemcpy to the device");
     }
-    return {};
-  }
-  if (rows.count > 1 && !is_inside(offset, rows)) {
-    const Rows all_but_one{rows.offset, rows.bytes, rows.count - 1, rows.pitch};
-    const Rows last{rows.offset, rows.bytes, 1, rows.pitch};
-    const int64_t at = all_but_one.count * rows.pitch;
-    TANDEM_RETURN_IF_ERROR(enqueue_upload(queue, host, offset, all_but_one));
-    return enqueue_upload(queue, static_cast<const std::byte*>(host) + at, offset + at, last);
-  }
-  if (rows.count == 1) {
-    return check(clEnqueueWriteBuffer(queue, buffer_.get(), CL_FALSE, static_cast<size_t>(offset),
-                                      static_cast<size_t>(rows.bytes), host, 0, nullptr, nullptr),
-                 "clEnqueueWriteBuffer");
-  }
-  const std::array<size_t, 3> from{0, 0, 0};
-  const std::array<size_t, 3> to = origin_of(offset, rows);
-  const std::array<size_t, 3> extent{static_cast<size_t>(rows.bytes),
-                                     static_cast<size_t>(rows.count), 1};
-  const auto pitch = static_cast<size_t>(rows.pitch);
-  return check(
-      clEnqueueWriteBufferRect(queue, buffer_.get(), CL_FALSE, to.data(), from.data(),
-                               extent.data(), pitch, 0, pitch, 0, host, 0, nullptr, nullptr),
-      "clEnqueueWriteBufferRect");
+    if (piece.count == 1) {
+      return check(
+          clEnqueueWriteBuffer(queue, buffer_.get(), CL_FALSE, static_cast<size_t>(offset + at),
+                               bytes, from, 0, nullptr, nullptr),
+          "clEnqueueWriteBuffer");
+    }
+    const std::array<size_t, 3> zero{0, 0, 0};
+    const std::array<size_t, 3> origin = origin_of(offset + at, piece);
+    const std::array<size_t, 3> extent{bytes, static_cast<size_t>(piece.count), 1};
+    const auto pitch = static_cast<size_t>(piece.pitch);
+    return check(
+        clEnqueueWriteBufferRect(queue, buffer_.get(), CL_FALSE, origin.data(), zero.data(),
+                                 extent.data(), pitch, 0, pitch, 0, from, 0, nullptr, nullptr),
+        "clEnqueueWriteBufferRect");
+  });
 }
 
 Status DeviceBlock::enqueue_download(cl_command_queue queue, void* host, int64_t offset,
                                      const Rows& rows) const {
-  if (!buffer_.get()) {
-    for (int64_t row = 0; row < rows.count; ++row) {
-      const int64_t at = row * rows.pitch;
-      TANDEM_RETURN_IF_ERROR(
-          check(clEnqueueSVMMemcpy(queue, CL_FALSE, static_cast<std::byte*>(host) + at,
-                                   data() + offset + at, static_cast<size_t>(rows.bytes), 0,
-                                   nullptr, nullptr),
-                "clEnqueueSVMMemcpy to the host"));
+  return copy_pieces(offset, rows, [&](int64_t at, const Rows& piece) {
+    std::byte* to = static_cast<std::byte*>(host) + at;
+    const auto bytes = static_cast<size_t>(piece.bytes);
+    if (!buffer_.get()) {
+      return check(
+          clEnqueueSVMMemcpy(queue, CL_FALSE, to, data() + offset + at, bytes, 0, nullptr, nullptr),
+          "clEnqueueSVMMemcpy to the host");
     }
-    return {};
-  }
-  if (rows.count > 1 && !is_inside(offset, rows)) {
-    const Rows all_but_one{rows.offset, rows.bytes, rows.count - 1, rows.pitch};
-    const Rows last{rows.offset, rows.bytes, 1, rows.pitch};
-    const int64_t at = all_but_one.count * rows.pitch;
-    TANDEM_RETURN_IF_ERROR(enqueue_download(queue, host, offset, all_but_one));
-    return enqueue_download(queue, static_cast<std::byte*>(host) + at, offset + at, last);
-  }
-  if (rows.count == 1) {
-    return check(clEnqueueReadBuffer(queue, buffer_.get(), CL_FALSE, static_cast<size_t>(offset),
-                                     static_cast<size_t>(rows.bytes), host, 0, nullptr, nullptr),
-                 "clEnqueueReadBuffer");
-  }
-  const std::array<size_t, 3> from = origin_of(offset, rows);
-  const std::array<size_t, 3> to{0, 0, 0};
-  const std::array<size_t, 3> extent{static_cast<size_t>(rows.bytes),
-                                     static_cast<size_t>(rows.count), 1};
-  const auto pitch = static_cast<size_t>(rows.pitch);
-  return check(
-      clEnqueueReadBufferRect(queue, buffer_.get(), CL_FALSE, from.data(), to.data(), extent.data(),
-                              pitch, 0, pitch, 0, host, 0, nullptr, nullptr),
-      "clEnqueueReadBufferRect");
+    if (piece.count == 1) {
+      return check(
+          clEnqueueReadBuffer(queue, buffer_.get(), CL_FALSE, static_cast<size_t>(offset + at),
+                              bytes, to, 0, nullptr, nullptr),
+          "clEnqueueReadBuffer");
+    }
+    const std::array<size_t, 3> zero{0, 0, 0};
+    const std::array<size_t, 3> origin = origin_of(offset + at, piece);
+    const std::array<size_t, 3> extent{bytes, static_cast<size_t>(piece.count), 1};
+    const auto pitch = static_cast<size_t>(piece.pitch);
+    return check(
+        clEnqueueReadBufferRect(queue, buffer_.get(), CL_FALSE, origin.data(), zero.data(),
+                                extent.data(), pitch, 0, pitch, 0, to, 0, nullptr, nullptr),
+        "clEnqueueReadBufferRect");
+  });
 }
 
 StatusOr<std::unique_ptr<DeviceMirror>> DeviceMirror::create(cl_context context,

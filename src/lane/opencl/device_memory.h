@@ -33,11 +33,11 @@ class DeviceBlock {
                           const Rows& rows) const;
 
  private:
-  // Whether a rectangle may be copied as such: some drivers want the last row to be followed by the
-  // rest of its pitch.
-  bool is_inside(int64_t offset, const Rows& rows) const {
-    return offset + rows.count * rows.pitch <= static_cast<int64_t>(bytes_);
-  }
+  // Calls copy(offset from the first row, rows) for what one command may copy: rows one by one, or
+  // a rectangle, apart from a last row that the rest of its pitch does not follow here, which some
+  // drivers refuse.
+  template <typename Copy>  // Status(int64_t, const Rows&)
+  Status copy_pieces(int64_t offset, const Rows& rows, const Copy& copy) const;
 
   std::shared_ptr<std::byte> memory_;
   size_t bytes_ = 0;
