@@ -1,12 +1,18 @@
 #include "lane/opencl/program_cache.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "fmt/format.h"
 #include "lane/opencl/embedded_kernels.h"
@@ -16,6 +22,38 @@ namespace tandem::opencl {
 namespace {
 
 constexpr size_t kLogLines = 12;
+// Another process that compiles one program is done sooner than this, unless it is stopped.
+constexpr std::chrono::seconds kCompilePatience{20};
+constexpr std::chrono::milliseconds kLockPause{2};
+// Another process may disturb a build only so often.
+constexpr int kBuilds = 3;
+
+// Keeps other processes from compiling with the same cache. Waiting for it is worth the while, as
+// what the other has compiled need not be compiled again, and no matter of right or wrong: without
+// a folder, or where the other takes too long, there is no lock.
+class CompileLock {
+ public:
+  // Sets `*patient` to false where the other has taken too long. Does nothing where it is false.
+  CompileLock(const std::string& directory, bool* patient) {
+    if (directory.empty() || !*patient) return;
+    file_ = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const auto deadline = std::chrono::steady_clock::now() + kCompilePatience;
+    while (file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return;
+      *patient = std::chrono::steady_clock::now() < deadline;
+      if (!*patient) return;
+      std::this_thread::sleep_for(kLockPause);
+    }
+  }
+  ~CompileLock() {
+    if (file_ >= 0) close(file_);
+  }
+  CompileLock(const CompileLock&) = delete;
+  CompileLock& operator=(const CompileLock&) = delete;
+
+ private:
+  int file_ = -1;
+};
 
 // What lies in a cache file in front of the binary: enough to know a file that is not ours, not for
 // this device, or not whole.
@@ -92,13 +130,17 @@ StatusOr<cl_program> ProgramCache::program_from_source(const std::string& name,
       directory_.empty() ? std::string() : fmt::format("{}/{}.clbin", directory_, digest(key));
   Program program;
   if (!path.empty()) program = load(path, key);
-  if (program.get()) {
-    ++stats_.hits;
-  } else {
-    TANDEM_ASSIGN_OR_RETURN(program, compile(name, source, all_options));
-    ++stats_.misses;
-    if (!path.empty()) store(path, key, program.get());
+  if (!program.get()) {
+    const CompileLock lock(directory_, &waits_for_others_);
+    if (!path.empty()) program = load(path, key);
+    if (!program.get()) {
+      TANDEM_ASSIGN_OR_RETURN(program, compile(name, source, all_options));
+      ++stats_.misses;
+      if (!path.empty()) store(path, key, program.get());
+      return programs_.emplace(key, std::move(program)).first->second.get();
+    }
   }
+  ++stats_.hits;
   return programs_.emplace(key, std::move(program)).first->second.get();
 }
 
@@ -106,10 +148,15 @@ StatusOr<Program> ProgramCache::compile(const std::string& name, const std::stri
                                         const std::string& options) const {
   const char* text = source.data();
   const size_t size = source.size();
-  cl_int code = CL_SUCCESS;
-  Program program(clCreateProgramWithSource(context_, 1, &text, &size, &code));
-  TANDEM_RETURN_IF_ERROR(check(code, "clCreateProgramWithSource"));
-  code = clBuildProgram(program.get(), 1, &device_.id, options.c_str(), nullptr, nullptr);
+  Program program;
+  cl_int code = CL_BUILD_PROGRAM_FAILURE;
+  // PoCL fails to build, rarely, while another process writes to PoCL's own cache. What really is
+  // wrong with a program fails again.
+  for (int build = 0; build < kBuilds && code == CL_BUILD_PROGRAM_FAILURE; ++build) {
+    program = Program(clCreateProgramWithSource(context_, 1, &text, &size, &code));
+    TANDEM_RETURN_IF_ERROR(check(code, "clCreateProgramWithSource"));
+    code = clBuildProgram(program.get(), 1, &device_.id, options.c_str(), nullptr, nullptr);
+  }
   if (code != CL_SUCCESS) {
     return device_error(fmt::format("{} does not compile for {} with options \"{}\": {}\n{}", name,
                                     device_.summary.device, options, error_name(code),

@@ -42,6 +42,7 @@ class ProgramCache {
   cl_context context_;
   const Device& device_;
   std::string directory_;
+  bool waits_for_others_ = true;  // other processes that compile with the same cache
   std::map<std::string, Program> programs_;  // by key
   ProgramCacheStats stats_;
   std::vector<std::string> warnings_;
