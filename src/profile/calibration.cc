@@ -412,7 +412,7 @@ double Calibration::copy_us(int lane, const CopySize& size) const {
          copy.per_byte * static_cast<double>(size.bytes);
 }
 
-double Calibration::slice_us(int lane, const Slice& slice) const {
+double Calibration::slice_us(int lane, const Slice& slice, int /*threads*/) const {
   const OperatorCosts& costs = costs_[lane][slice.op];
   if (slice.whole()) return costs.whole_us;
   const int64_t size = slice.end - slice.begin;

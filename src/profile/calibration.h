@@ -39,7 +39,8 @@ class Calibration : public CostModel {
                                                        const CalibrationOptions& options,
                                                        const CalibrationSources& sources);
 
-  double slice_us(int lane, const Slice& slice) const override;
+  // Measured with all of the lane's threads, and given for any number of them.
+  double slice_us(int lane, const Slice& slice, int threads = 0) const override;
   double crossing_us(int from, int to) const override { return crossings_[from][to]; }
   double enqueue_us(int lane) const override { return enqueueing_[lane]; }
   double copy_us(int lane, const CopySize& size) const override;

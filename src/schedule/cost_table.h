@@ -13,11 +13,24 @@ struct CopySize {
 };
 CopySize copy_size(const Graph& graph, const TensorRegion& what);
 
+// How a slice takes part in contention for memory. A slice of contention A that runs while one of
+// contention B runs elsewhere takes
+//   1 + (A.slowdown_compute - 1) * (1 - B.memory_share) + (A.slowdown_memory - 1) * B.memory_share
+// times as long as alone.
+struct Contention {
+  double memory_share = 0;      // how memory-bound it is, in [0, 1]
+  double slowdown_memory = 1;   // while the other lanes run memory-bound slices; >= 1
+  double slowdown_compute = 1;  // while they run compute-bound ones; >= 1
+};
+
 class CostModel {
  public:
   virtual ~CostModel() = default;
-  // Predicted microseconds of the slice on that lane with all of the lane's threads, alone.
-  virtual double slice_us(int lane, const Slice& slice) const = 0;
+  // Predicted microseconds of the slice on that lane with that many threads (0: as many as the
+  // lane has), alone.
+  virtual double slice_us(int lane, const Slice& slice, int threads = 0) const = 0;
+  // Of the slice on that lane; the default is that lanes do not slow each other down.
+  virtual Contention contention(int /*lane*/, const Slice& /*slice*/) const { return {}; }
   // Predicted microseconds that a wait of `to` on `from` adds: send + latency + receive.
   virtual double crossing_us(int from, int to) const = 0;
   // Predicted microseconds of copying that much between the host's memory and that of a lane that

@@ -18,7 +18,7 @@ class SpeedModel : public CostModel {
  public:
   SpeedModel(const Graph& graph, std::vector<double> speeds, double overhead, double crossing)
       : graph_(graph), speeds_(std::move(speeds)), overhead_(overhead), crossing_(crossing) {}
-  double slice_us(int lane, const Slice& slice) const override {
+  double slice_us(int lane, const Slice& slice, int /*threads*/ = 0) const override {
     return overhead_ + work_of(graph_, slice).flops / speeds_[lane];
   }
   double crossing_us(int, int) const override { return crossing_; }
