@@ -6,13 +6,10 @@
 #include <mutex>
 #include <optional>
 
-#include "profile/calibration.h"
 #include "runtime/executor.h"
 #include "runtime/memory_plan.h"
 #include "runtime/numerics.h"
-#include "runtime/sync_bench.h"
-#include "runtime/sync_choice.h"
-#include "schedule/scheduler.h"
+#include "runtime/planner.h"
 #include "schedule/single_lane.h"
 #include "support/guarded.h"
 #include "support/log.h"
@@ -23,8 +20,6 @@ namespace {
 
 // How long create() waits for lanes that another session is using.
 constexpr std::chrono::seconds kLeasePatience{60};
-// What it takes one host lane to see another's counter: a cache line that moves between cores.
-constexpr double kHostCrossingUs = 0.5;
 
 // Later than this, a deadline would lie beyond what clocks can count.
 SessionOptions with_bounded_deadline(SessionOptions options) {
@@ -64,10 +59,7 @@ class SessionImpl final : public Session {
   const SessionMemory& memory() const override { return main_.plan.memory; }
 
  private:
-  Problem problem() const;
   StatusOr<Schedule> make_schedule();
-  Status calibrate();
-  StatusOr<double> crossing_us(int from, int to);
   Status set_up(Schedule schedule, Engine* engine);
   Status check_inputs(const std::vector<HostTensor>& inputs) const;
   Status run_or_fall_back(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs);
@@ -83,8 +75,7 @@ class SessionImpl final : public Session {
   const std::shared_ptr<Platform> platform_;
   const std::shared_ptr<LaneCrew> crew_;
   const SessionOptions options_;
-  SyncMechanism mechanism_ = SyncMechanism::kEvent;
-  std::unique_ptr<Calibration> calibration_;
+  std::unique_ptr<Planner> planner_;
   SessionTimes times_;
 
   Engine main_;
@@ -102,107 +93,20 @@ class SessionImpl final : public Session {
   std::string fall_back_reason_;
 };
 
-Problem SessionImpl::problem() const {
-  Problem problem;
-  problem.graph = graph_.get();
-  problem.cost = calibration_.get();
-  const auto lanes = static_cast<int>(crew_->lanes().size());
-  for (int lane = 0; lane < lanes; ++lane) {
-    problem.lanes.push_back({crew_->info(lane).name, crew_->info(lane).asynchronous});
-    const QueueLane* queue = crew_->queue_lane(lane);
-    problem.lanes.back().own_memory = queue && computes_on_own_memory(*queue);
-    for (int feeder = 0; crew_->queue_lane(lane) && feeder < lanes; ++feeder) {
-      const bool same_thread = &crew_->thread(lane) == &crew_->thread(feeder);
-      if (same_thread && !crew_->queue_lane(feeder)) problem.lanes.back().fed_by = feeder;
-    }
-  }
-  return problem;
-}
-
 Status SessionImpl::prepare() {
   TANDEM_ASSIGN_OR_RETURN(const LaneCrew::Lease lease,
                           LaneCrew::acquire(crew_, Clock::now() + kLeasePatience));
-  MechanismChoiceOptions choice;
-  choice.asked = options_.sync;
-  choice.calibration_dir = options_.calibration_dir;
-  choice.fingerprint = platform_->fingerprint();
-  TANDEM_ASSIGN_OR_RETURN(const MechanismChoice chosen, choose_mechanism(*crew_, choice));
-  mechanism_ = chosen.mechanism;
-  if (mechanism_ == SyncMechanism::kPinned) {
-    log().warn("lanes synchronise by polling mapped memory, which OpenCL does not promise to work");
-  }
+  TANDEM_ASSIGN_OR_RETURN(planner_, Planner::create(graph_, platform_, crew_, options_));
   TANDEM_ASSIGN_OR_RETURN(Schedule schedule, make_schedule());
+  times_.calibrate_ms = planner_->calibrate_ms();
+  times_.schedule_ms = planner_->schedule_ms();
   return set_up(std::move(schedule), &main_);
 }
 
 StatusOr<Schedule> SessionImpl::make_schedule() {
-  if (options_.schedule) {
-    TANDEM_RETURN_IF_ERROR(check_schedule(*graph_, *options_.schedule));
-    return *options_.schedule;
-  }
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Scheduler> scheduler,
-                          make_scheduler(options_.strategy));
-  // With a single lane there is nothing to choose.
-  const bool needs_costs = options_.strategy != "cpu" && options_.strategy != "gpu";
-  if (needs_costs) {
-    const Stopwatch stopwatch;
-    TANDEM_RETURN_IF_ERROR(calibrate());
-    times_.calibrate_ms = stopwatch.milliseconds();
-  }
-  const Stopwatch stopwatch;
-  StatusOr<Schedule> schedule = scheduler->schedule(problem());
-  times_.schedule_ms = stopwatch.milliseconds();
-  if (!schedule.ok() && schedule.status().code() == StatusCode::kFailedPrecondition) {
-    // No lane of the kind that the strategy wants: the platform may know why.
-    std::string message = schedule.status().message();
-    for (const std::string& warning : platform_->warnings()) message += "; " + warning;
-    return failed_precondition(message);
-  }
-  return schedule;
-}
-
-Status SessionImpl::calibrate() {
-  CalibrationOptions options;
-  options.seconds = options_.calibration_seconds;
-  options.dir = options_.calibration_dir;
-  options.fingerprint = platform_->fingerprint();
-  options.mechanism = to_string(mechanism_);
-  std::optional<Arena> arena;
-  CalibrationSources sources;
-  sources.memory = [&]() -> StatusOr<const TensorBindings*> {
-    log().info("measuring {} on this machine's lanes, for about {} s", graph_->name,
-               options_.calibration_seconds);
-    TANDEM_ASSIGN_OR_RETURN(Arena made, Arena::create(*graph_, plan_memory(*graph_),
-                                                      Arena::allocator_for(crew_->lanes())));
-    arena.emplace(std::move(made));
-    return &arena->bindings();
-  };
-  sources.crossing = [this](int from, int to) { return crossing_us(from, to); };
-  TANDEM_ASSIGN_OR_RETURN(calibration_, Calibration::create(*graph_, *crew_, options, sources));
-  return {};
-}
-
-StatusOr<double> SessionImpl::crossing_us(int from, int to) {
-  const bool from_queue = crew_->queue_lane(from) != nullptr;
-  const bool to_queue = crew_->queue_lane(to) != nullptr;
-  if (!from_queue && !to_queue) return kHostCrossingUs;
-  SyncBenchOptions options;
-  options.iterations = mechanism_ == SyncMechanism::kSvm ? 1'000 : 200;
-  if (from_queue && to_queue) {
-    // There is no benchmark of two queues; a round trip over the host is what it is at most.
-    for (size_t cpu = 0; cpu < crew_->lanes().size(); ++cpu) {
-      if (crew_->queue_lane(static_cast<int>(cpu))) continue;
-      TANDEM_ASSIGN_OR_RETURN(
-          const CrossingTimes times,
-          bench_crossing(*crew_, static_cast<int>(cpu), to, mechanism_, options));
-      return times.round_trip.median;
-    }
-    return unsupported("costs of crossings between two queues, without a CPU lane");
-  }
-  TANDEM_ASSIGN_OR_RETURN(
-      const CrossingTimes times,
-      bench_crossing(*crew_, from_queue ? to : from, from_queue ? from : to, mechanism_, options));
-  return from_queue ? times.gpu_to_cpu.median : times.cpu_to_gpu.median;
+  if (!options_.schedule) return planner_->plan(options_.strategy);
+  TANDEM_RETURN_IF_ERROR(check_schedule(*graph_, *options_.schedule));
+  return *options_.schedule;
 }
 
 Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
@@ -216,7 +120,7 @@ Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
   times_.memory_ms += memory.milliseconds();
   const Stopwatch bind;
   ExecutorOptions options;
-  options.sync.mechanism = mechanism_;
+  options.sync.mechanism = planner_->mechanism();
   options.sync.device_spin_limit = options_.device_spin_limit;
   options.deadline = options_.deadline;
   options.keep_all = keep_all;
@@ -358,7 +262,8 @@ Status SessionImpl::run_on_lane(int lane, const std::vector<HostTensor>& inputs,
     TANDEM_ASSIGN_OR_RETURN(
         const LaneCrew::Lease lease,
         LaneCrew::acquire(crew_, Clock::now() + options_.deadline, &cancelled_));
-    if (Status ready = set_up(single_lane_schedule(problem(), lane), &engine); !ready.ok()) {
+    if (Status ready = set_up(single_lane_schedule(planner_->problem(), lane), &engine);
+        !ready.ok()) {
       engine = {};
       return ready;
     }
@@ -368,11 +273,12 @@ Status SessionImpl::run_on_lane(int lane, const std::vector<HostTensor>& inputs,
 
 // The fastest by calibration, or else the first.
 StatusOr<int> SessionImpl::best_lane_without(const std::vector<int>& blamed) const {
+  const Problem problem = planner_->problem();
   int best = kNone;
   for (int lane = 0; lane < static_cast<int>(crew_->lanes().size()); ++lane) {
     if (std::find(blamed.begin(), blamed.end(), lane) != blamed.end()) continue;
     if (best == kNone ||
-        (calibration_ && single_lane_us(problem(), lane) < single_lane_us(problem(), best))) {
+        (problem.cost && single_lane_us(problem, lane) < single_lane_us(problem, best))) {
       best = lane;
     }
   }

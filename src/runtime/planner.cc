@@ -1,0 +1,138 @@
+#include "runtime/planner.h"
+
+#include <optional>
+
+#include "profile/calibration.h"
+#include "runtime/memory_plan.h"
+#include "runtime/sync_bench.h"
+#include "runtime/sync_choice.h"
+#include "support/log.h"
+#include "support/stopwatch.h"
+
+namespace tandem {
+namespace {
+
+// What it takes one host lane to see another's counter: a cache line that moves between cores.
+constexpr double kHostCrossingUs = 0.5;
+
+}  // namespace
+
+Planner::Planner(std::shared_ptr<const Graph> graph, std::shared_ptr<Platform> platform,
+                 std::shared_ptr<LaneCrew> crew, const SessionOptions& options)
+    : graph_(std::move(graph)),
+      platform_(std::move(platform)),
+      crew_(std::move(crew)),
+      options_(options) {}
+
+Planner::~Planner() = default;
+
+StatusOr<std::unique_ptr<Planner>> Planner::create(std::shared_ptr<const Graph> graph,
+                                                   std::shared_ptr<Platform> platform,
+                                                   std::shared_ptr<LaneCrew> crew,
+                                                   const SessionOptions& options) {
+  std::unique_ptr<Planner> planner(
+      new Planner(std::move(graph), std::move(platform), std::move(crew), options));
+  TANDEM_RETURN_IF_ERROR(planner->choose_mechanism());
+  return planner;
+}
+
+Status Planner::choose_mechanism() {
+  MechanismChoiceOptions choice;
+  choice.asked = options_.sync;
+  choice.calibration_dir = options_.calibration_dir;
+  choice.fingerprint = platform_->fingerprint();
+  TANDEM_ASSIGN_OR_RETURN(const MechanismChoice chosen, tandem::choose_mechanism(*crew_, choice));
+  mechanism_ = chosen.mechanism;
+  if (mechanism_ == SyncMechanism::kPinned) {
+    log().warn("lanes synchronise by polling mapped memory, which OpenCL does not promise to work");
+  }
+  return {};
+}
+
+Problem Planner::problem() const {
+  Problem problem;
+  problem.graph = graph_.get();
+  problem.cost = calibration_.get();
+  const auto lanes = static_cast<int>(crew_->lanes().size());
+  for (int lane = 0; lane < lanes; ++lane) {
+    problem.lanes.push_back({crew_->info(lane).name, crew_->info(lane).asynchronous});
+    const QueueLane* queue = crew_->queue_lane(lane);
+    problem.lanes.back().own_memory = queue && computes_on_own_memory(*queue);
+    for (int feeder = 0; crew_->queue_lane(lane) && feeder < lanes; ++feeder) {
+      const bool same_thread = &crew_->thread(lane) == &crew_->thread(feeder);
+      if (same_thread && !crew_->queue_lane(feeder)) problem.lanes.back().fed_by = feeder;
+    }
+  }
+  return problem;
+}
+
+StatusOr<Schedule> Planner::plan(const std::string& strategy) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Scheduler> scheduler, make_scheduler(strategy));
+  // With a single lane there is nothing to choose.
+  const bool needs_costs = strategy != "cpu" && strategy != "gpu";
+  if (needs_costs) TANDEM_RETURN_IF_ERROR(prepare_costs());
+  const Stopwatch stopwatch;
+  StatusOr<Schedule> schedule = scheduler->schedule(problem());
+  schedule_ms_ += stopwatch.milliseconds();
+  if (!schedule.ok() && schedule.status().code() == StatusCode::kFailedPrecondition) {
+    // No lane of the kind that the strategy wants: the platform may know why.
+    std::string message = schedule.status().message();
+    for (const std::string& warning : platform_->warnings()) message += "; " + warning;
+    return failed_precondition(message);
+  }
+  return schedule;
+}
+
+Status Planner::prepare_costs() {
+  if (calibration_) return {};
+  const Stopwatch stopwatch;
+  TANDEM_RETURN_IF_ERROR(calibrate());
+  calibrate_ms_ += stopwatch.milliseconds();
+  return {};
+}
+
+Status Planner::calibrate() {
+  CalibrationOptions options;
+  options.seconds = options_.calibration_seconds;
+  options.dir = options_.calibration_dir;
+  options.fingerprint = platform_->fingerprint();
+  options.mechanism = to_string(mechanism_);
+  std::optional<Arena> arena;
+  CalibrationSources sources;
+  sources.memory = [&]() -> StatusOr<const TensorBindings*> {
+    log().info("measuring {} on this machine's lanes, for about {} s", graph_->name,
+               options_.calibration_seconds);
+    TANDEM_ASSIGN_OR_RETURN(Arena made, Arena::create(*graph_, plan_memory(*graph_),
+                                                      Arena::allocator_for(crew_->lanes())));
+    arena.emplace(std::move(made));
+    return &arena->bindings();
+  };
+  sources.crossing = [this](int from, int to) { return crossing_us(from, to); };
+  TANDEM_ASSIGN_OR_RETURN(calibration_, Calibration::create(*graph_, *crew_, options, sources));
+  return {};
+}
+
+StatusOr<double> Planner::crossing_us(int from, int to) {
+  const bool from_queue = crew_->queue_lane(from) != nullptr;
+  const bool to_queue = crew_->queue_lane(to) != nullptr;
+  if (!from_queue && !to_queue) return kHostCrossingUs;
+  SyncBenchOptions options;
+  options.iterations = mechanism_ == SyncMechanism::kSvm ? 1'000 : 200;
+  if (from_queue && to_queue) {
+    // There is no benchmark of two queues; a round trip over the host is what it is at most.
+    for (size_t cpu = 0; cpu < crew_->lanes().size(); ++cpu) {
+      if (crew_->queue_lane(static_cast<int>(cpu))) continue;
+      TANDEM_ASSIGN_OR_RETURN(
+          const CrossingTimes times,
+          bench_crossing(*crew_, static_cast<int>(cpu), to, mechanism_, options));
+      return times.round_trip.median;
+    }
+    return unsupported("costs of crossings between two queues, without a CPU lane");
+  }
+  TANDEM_ASSIGN_OR_RETURN(
+      const CrossingTimes times,
+      bench_crossing(*crew_, from_queue ? to : from, from_queue ? from : to, mechanism_, options));
+  return from_queue ? times.gpu_to_cpu.median : times.cpu_to_gpu.median;
+}
+
+}  // namespace tandem

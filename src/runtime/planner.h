@@ -1,0 +1,58 @@
+// Makes schedules for one graph on the lanes of one platform: what a session does before it has
+// memory, and what `tandem plan` does.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "profile/lane_crew.h"
+#include "schedule/scheduler.h"
+#include "tandem/platform.h"
+#include "tandem/session.h"
+
+namespace tandem {
+
+class Calibration;
+
+class Planner {
+ public:
+  // Chooses how lanes synchronise, by options.sync. The caller has the lease, for this and for all
+  // calls of plan() and prepare_costs().
+  static StatusOr<std::unique_ptr<Planner>> create(std::shared_ptr<const Graph> graph,
+                                                   std::shared_ptr<Platform> platform,
+                                                   std::shared_ptr<LaneCrew> crew,
+                                                   const SessionOptions& options);
+  ~Planner();
+
+  // A schedule of that strategy. Costs are prepared if the strategy looks at them.
+  StatusOr<Schedule> plan(const std::string& strategy);
+  // What slices and crossings cost is known from now on. Takes seconds where nothing was measured.
+  Status prepare_costs();
+
+  // With costs, if they are known. Good as long as the planner is.
+  Problem problem() const;
+  bool has_costs() const { return calibration_ != nullptr; }
+  SyncMechanism mechanism() const { return mechanism_; }
+  // How long it took, altogether.
+  double calibrate_ms() const { return calibrate_ms_; }
+  double schedule_ms() const { return schedule_ms_; }
+
+ private:
+  Planner(std::shared_ptr<const Graph> graph, std::shared_ptr<Platform> platform,
+          std::shared_ptr<LaneCrew> crew, const SessionOptions& options);
+  Status choose_mechanism();
+  Status calibrate();
+  StatusOr<double> crossing_us(int from, int to);
+
+  const std::shared_ptr<const Graph> graph_;
+  const std::shared_ptr<Platform> platform_;
+  const std::shared_ptr<LaneCrew> crew_;
+  const SessionOptions options_;
+  SyncMechanism mechanism_ = SyncMechanism::kEvent;
+  std::unique_ptr<Calibration> calibration_;
+  double calibrate_ms_ = 0;
+  double schedule_ms_ = 0;
+};
+
+}  // namespace tandem
