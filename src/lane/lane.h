@@ -19,6 +19,15 @@ namespace tandem {
 
 enum class LaneKind : uint8_t { kCpu, kOpenCl, kSimulated };
 
+// Of a device with its own driver. Zeros and empty on lanes that are host cores only.
+struct DeviceInfo {
+  std::string vendor;
+  int compute_units = 0;       // that the lane uses
+  int64_t local_bytes = 0;     // of local memory that a work-group may have
+  int64_t cache_bytes = 0;     // of the cache before its global memory
+  int64_t max_work_group = 0;  // work-items
+};
+
 struct LaneInfo {
   std::string name;  // "cpu", "cpu.big", "gpu": what plans, pins and reports call it
   LaneKind kind = LaneKind::kCpu;
@@ -27,6 +36,7 @@ struct LaneInfo {
   std::vector<int> cores;   // logical processors that the lane computes on; empty: not on this host
   int max_threads = 1;      // that one slice can use
   bool asynchronous = false;  // true: launch() only enqueues (see QueueLane)
+  DeviceInfo device = {};
 };
 
 // Where each tensor of a graph lies: views by TensorId. Tensors that need no shared memory

@@ -194,7 +194,10 @@ Device describe(cl_platform_id platform, cl_device_id id) {
   device.summary.is_host_cpu =
       (number<cl_device_type>(id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
   device.summary.shared_memory = shared_memory_of(id);
+  device.vendor = text(id, CL_DEVICE_VENDOR);
   device.local_bytes = number<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE);
+  device.cache_bytes = number<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
+  device.max_work_group = number<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   device.allocation_bytes = number<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
   device.summary.compute_units = static_cast<int>(number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
   device.language_option = language_option_of(id);

@@ -16,7 +16,10 @@ struct Device {
   cl_platform_id platform = nullptr;
   cl_device_id id = nullptr;
   OpenClDeviceSummary summary;
+  std::string vendor;
   size_t local_bytes = 0;       // of local memory that a group may have
+  size_t cache_bytes = 0;       // of the cache before global memory; 0: none, or not told
+  size_t max_work_group = 0;    // work-items
   size_t allocation_bytes = 0;  // that one allocation may have at most
   std::string language_option;  // the newest -cl-std= that the device compiles
 

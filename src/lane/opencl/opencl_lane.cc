@@ -165,6 +165,11 @@ Status LaneImpl::start(const OpenClLaneOptions& options) {
     info_.max_threads = std::min<int>(summary.compute_units, static_cast<int>(info_.cores.size()));
     traits_.compute_units = info_.max_threads;
   }
+  info_.device = {.vendor = device_.vendor,
+                  .compute_units = traits_.compute_units,
+                  .local_bytes = static_cast<int64_t>(device_.local_bytes),
+                  .cache_bytes = static_cast<int64_t>(device_.cache_bytes),
+                  .max_work_group = static_cast<int64_t>(device_.max_work_group)};
   info_.fingerprint =
       fmt::format("{}; cores {}; kernels {}{}", device_.fingerprint(), fmt::join(info_.cores, ","),
                   kernels_digest(), options.winograd ? "" : "; no Winograd");
