@@ -86,7 +86,10 @@ Status Executor::bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
                            const TensorBindings& bindings) {
   LaneState& state = lanes_[lane];
   const Clock::time_point begin = Clock::now();
-  TANDEM_ASSIGN_OR_RETURN(state.program, crew_->lanes()[lane]->load(graph_, bindings));
+  if (!options_.programs.empty()) state.program = options_.programs[lane];
+  if (!state.program) {
+    TANDEM_ASSIGN_OR_RETURN(state.program, crew_->lanes()[lane]->load(graph_, bindings));
+  }
   for (const ScheduledSlice& scheduled : slices) {
     auto task = state.program->bind(scheduled.slice, scheduled.threads);
     if (!task.ok()) return task.status().with_context(to_string(graph_, scheduled.slice));

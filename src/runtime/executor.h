@@ -26,6 +26,9 @@ struct ExecutorOptions {
   std::chrono::milliseconds drain_grace{2'000};
   // Where progress counters start. They wrap around; tests start them just before that.
   uint32_t first_count = 0;
+  // By lane, what loaded the same graph and bindings before, so that several executors share packed
+  // weights; null, or an empty vector: the executor loads the graph itself.
+  std::vector<std::shared_ptr<LaneProgram>> programs;
   // Every tensor that survives (see MemoryPlan) can be read from the host's memory after a run,
   // also what lanes make in memory of their own. Otherwise only outputs can.
   bool keep_all = false;
@@ -77,7 +80,7 @@ class Executor {
   };
   enum class Phase : uint8_t { kDone, kWaiting, kComputing };
   struct LaneState {
-    std::unique_ptr<LaneProgram> program;
+    std::shared_ptr<LaneProgram> program;
     double bind_us = 0;
     std::vector<BoundSlice> slices;
     size_t fed = 0;  // of a queue lane: how many slices are enqueued
