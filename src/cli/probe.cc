@@ -7,62 +7,15 @@
 
 #include "fmt/format.h"
 #include "platform/topology.h"
-#include "support/clock.h"
-#include "support/multiversion.h"
+#include "support/core_speed.h"
 
 namespace tandem::cli {
 namespace {
 
-// As many independent sums as hide the latency of a multiply-add on current cores, each as wide as
-// the widest vectors.
-constexpr int kSums = 8;
-constexpr int kWidth = 16;
-constexpr int kSteps = 200'000;
 constexpr int kRounds = 20;
-
-using Vector = float __attribute__((vector_size(kWidth * sizeof(float))));
-
-TANDEM_MULTIVERSION float multiply_add(int steps, float factor) {
-  Vector sums[kSums];
-  // Different ones, or the compiler would keep one of them.
-  for (int i = 0; i < kSums; ++i) sums[i] = Vector{} + factor * static_cast<float>(i);
-  for (int step = 0; step < steps; ++step) {
-    // Unrolled, or the sums would live in memory.
-#pragma GCC unroll 8
-    for (int i = 0; i < kSums; ++i) sums[i] = sums[i] * factor + 1.0f;
-  }
-  float total = 0;
-  for (const Vector& sum : sums) total += sum[0];
-  return total;
-}
-
 // Larger than the caches of current machines.
 constexpr size_t kReadBytes = size_t{128} << 20;
 constexpr int kReadRounds = 4;
-
-TANDEM_MULTIVERSION float sum_of(const Vector* values, size_t count) {
-  Vector sums[kSums] = {};
-  for (size_t i = 0; i + kSums <= count; i += kSums) {
-#pragma GCC unroll 8
-    for (size_t j = 0; j < kSums; ++j) sums[j] += values[i + j];
-  }
-  float total = 0;
-  for (const Vector& sum : sums) total += sum[0];
-  return total;
-}
-
-// Microseconds of the best of some rounds: what the core can do, not what else ran on it.
-template <typename Round>
-double best_us(int rounds, Round round) {
-  double best = 0;
-  for (int i = 0; i < rounds; ++i) {
-    const Clock::time_point begin = Clock::now();
-    round();
-    const double us = microseconds(Clock::now() - begin);
-    if (i == 0 || us < best) best = us;
-  }
-  return best;
-}
 
 // Cores that wait for each other.
 class Meeting {
@@ -84,18 +37,13 @@ CoreSpeed measure(int core, Meeting& meeting) {
   CPU_SET(core, &set);
   // A core that the process may not use is measured wherever the thread runs.
   sched_setaffinity(0, sizeof set, &set);
-  const std::vector<Vector> memory(kReadBytes / sizeof(Vector));
-  // Not known to the compiler, which would compute the sums otherwise.
-  volatile float factor = 0.5f;
-  volatile float result = 0;
+  const SpeedMemory memory(kReadBytes);
+  CoreSpeed speed;
   meeting.arrive();
-  const double add_us = best_us(kRounds, [&] { result = multiply_add(kSteps, factor); });
+  speed.gflops = multiply_add_gflops(kRounds);
   meeting.arrive();
-  const double read_us =
-      best_us(kReadRounds, [&] { result = sum_of(memory.data(), memory.size()); });
-  static_cast<void>(result);
-  return {2.0 * kSums * kWidth * kSteps / add_us / 1e3,
-          static_cast<double>(kReadBytes) / read_us / 1e3};
+  speed.gigabytes_per_second = read_gigabytes_per_second(memory, kReadRounds);
+  return speed;
 }
 
 std::vector<double> column(const std::vector<CoreSpeed>& speeds, double CoreSpeed::*figure) {

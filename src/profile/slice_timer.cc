@@ -13,8 +13,8 @@ constexpr std::chrono::seconds kDeadline{30};
 
 class HostTimer : public SliceTimer {
  public:
-  StatusOr<std::vector<std::optional<double>>> time(const std::vector<Task*>& tasks) override {
-    std::vector<std::optional<double>> result;
+  StatusOr<Times> time(const std::vector<Task*>& tasks, const Meanwhile&) override {
+    Times result;
     Clock::time_point before = Clock::now();
     for (Task* task : tasks) {
       TANDEM_RETURN_IF_ERROR(task->launch());
@@ -36,7 +36,7 @@ class SignalTimer : public SliceTimer {
     for (int i = 0; i < 3; ++i) lines_[i].value.store(0);
   }
 
-  StatusOr<std::vector<std::optional<double>>> time(const std::vector<Task*>& tasks) override {
+  StatusOr<Times> time(const std::vector<Task*>& tasks, const Meanwhile& meanwhile) override {
     ++round_;
     const Clock::time_point deadline = Clock::now() + kDeadline;
     const uint32_t first = lines_[kDone].value.load();
@@ -71,20 +71,26 @@ class SignalTimer : public SliceTimer {
       if (now >= deadline) {
         return deadline_exceeded("lane " + lane_.info().name + " did not finish what was timed");
       }
-      cpu_relax();
+      if (meanwhile) {
+        TANDEM_RETURN_IF_ERROR(meanwhile());
+      } else {
+        cpu_relax();
+      }
     }
     TANDEM_RETURN_IF_ERROR(lane_.drain(deadline));
 
     std::vector<double> empty;
     for (int i = 1; i <= kEmpty; ++i) {
-      if (const auto us = between(seen[i - 1], seen[i])) empty.push_back(*us);
+      if (const auto us = between(seen[i - 1], seen[i], kBlinkUs)) empty.push_back(*us);
     }
-    // What disturbs makes it longer.
-    const double signal_us = summarize(empty).min;
-    std::vector<std::optional<double>> result;
+    // What disturbs makes it longer. With something to do meanwhile, most signals come between two
+    // looks: then what was seen undisturbed before holds.
+    if (!meanwhile) signal_us_ = summarize(empty).min;
+    Times result;
     for (size_t i = kEmpty + 1; i < seen.size(); ++i) {
-      const std::optional<double> us = between(seen[i - 1], seen[i]);
-      result.push_back(us ? std::optional(std::max(kLeast, *us - signal_us)) : std::nullopt);
+      const std::optional<double> us =
+          between(seen[i - 1], seen[i], meanwhile ? kBusyBlinkUs : kBlinkUs);
+      result.push_back(us ? std::optional(std::max(kLeast, *us - signal_us_)) : std::nullopt);
     }
     return result;
   }
@@ -96,21 +102,23 @@ class SignalTimer : public SliceTimer {
     double blind_us;
   };
   // Nothing if this process was kept from looking: the signals may have come at any time meanwhile.
-  static std::optional<double> between(const Sight& begin, const Sight& end) {
+  static std::optional<double> between(const Sight& begin, const Sight& end, double blink_us) {
     const double us = microseconds(end.at - begin.at);
     const double doubt = std::max(begin.blind_us, end.blind_us);
-    return doubt <= std::max(kBlinkUs, 0.1 * us) ? std::optional(us) : std::nullopt;
+    return doubt <= std::max(blink_us, 0.1 * us) ? std::optional(us) : std::nullopt;
   }
 
-  static constexpr double kBlinkUs = 2;  // more than a look takes
-  static constexpr int kEmpty = 9;       // signals without a task before them
-  static constexpr double kLeast = 0.1;  // microseconds
+  static constexpr double kBlinkUs = 2;       // more than a look takes
+  static constexpr double kBusyBlinkUs = 60;  // the same, with something to do meanwhile
+  static constexpr int kEmpty = 9;            // signals without a task before them
+  static constexpr double kLeast = 0.1;       // microseconds
   enum Line { kGate, kDone, kAbort };
 
   QueueLane& lane_;
   std::shared_ptr<std::byte> memory_;
   ProgressCounter* lines_;
   uint32_t round_ = 0;
+  double signal_us_ = 0;
 };
 
 // For all other devices: each task is launched and awaited by itself, once, and again several times
@@ -120,22 +128,31 @@ class DrainTimer : public SliceTimer {
  public:
   explicit DrainTimer(QueueLane& lane) : lane_(lane) {}
 
-  StatusOr<std::vector<std::optional<double>>> time(const std::vector<Task*>& tasks) override {
-    std::vector<std::optional<double>> result;
+  StatusOr<Times> time(const std::vector<Task*>& tasks, const Meanwhile& meanwhile) override {
+    Times result;
     for (Task* task : tasks) {
-      TANDEM_ASSIGN_OR_RETURN(const double once_us, launched_us(*task, 1));
+      TANDEM_ASSIGN_OR_RETURN(const double once_us, launched_us(*task, 1, meanwhile));
       const int more = std::clamp(static_cast<int>(kLongEnoughUs / once_us), kLeastMore, kMostMore);
-      TANDEM_ASSIGN_OR_RETURN(const double us, launched_us(*task, 1 + more));
+      TANDEM_ASSIGN_OR_RETURN(const double us, launched_us(*task, 1 + more, meanwhile));
       result.push_back(std::max(kLeast, (us - once_us) / more));
     }
     return result;
   }
 
  private:
-  StatusOr<double> launched_us(Task& task, int times) {
+  StatusOr<double> launched_us(Task& task, int times, const Meanwhile& meanwhile) {
     const Clock::time_point start = Clock::now();
     for (int i = 0; i < times; ++i) TANDEM_RETURN_IF_ERROR(task.launch());
     note_enqueue_us(microseconds(Clock::now() - start) / times);
+    if (meanwhile) {
+      TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, lane_.enqueue_device_event());
+      TANDEM_RETURN_IF_ERROR(lane_.flush());
+      while (Clock::now() < start + kDeadline) {
+        TANDEM_ASSIGN_OR_RETURN(const bool passed, end->passed());
+        if (passed) break;
+        TANDEM_RETURN_IF_ERROR(meanwhile());
+      }
+    }
     TANDEM_RETURN_IF_ERROR(lane_.flush());
     TANDEM_RETURN_IF_ERROR(lane_.drain(start + kDeadline));
     return microseconds(Clock::now() - start);

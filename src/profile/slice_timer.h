@@ -1,6 +1,7 @@
 // Times bound slices on a lane.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -17,9 +18,15 @@ class SliceTimer {
   static StatusOr<std::unique_ptr<SliceTimer>> create(LaneCrew& crew, int lane);
   virtual ~SliceTimer() = default;
 
+  using Times = std::vector<std::optional<double>>;
   // Microseconds by task; nothing where they could not be told, since this process was kept from
   // running. Call it on the lane's thread.
-  virtual StatusOr<std::vector<std::optional<double>>> time(const std::vector<Task*>& tasks) = 0;
+  StatusOr<Times> time(const std::vector<Task*>& tasks) { return time(tasks, nullptr); }
+  // `meanwhile` is called again and again while the host waits for a device: work for another lane
+  // whose thread this is. It should take some tens of microseconds, by which times get less
+  // precise. Not called on lanes without a queue.
+  using Meanwhile = std::function<Status()>;
+  virtual StatusOr<Times> time(const std::vector<Task*>& tasks, const Meanwhile& meanwhile) = 0;
   // Microseconds of the calling thread to enqueue one task with its signal, as seen in the calls of
   // time() so far. 0 on lanes without a queue.
   double enqueue_us() const;
