@@ -12,6 +12,7 @@ void add_devices_command(CLI::App& app, Status* outcome);
 void add_run_command(CLI::App& app, Status* outcome);
 void add_zoo_command(CLI::App& app, Status* outcome);
 void add_bench_command(CLI::App& app, Status* outcome);
+void add_profile_command(CLI::App& app, Status* outcome);
 void add_train_command(CLI::App& app, Status* outcome);
 
 }  // namespace tandem::cli

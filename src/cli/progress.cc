@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <utility>
@@ -25,6 +26,19 @@ Progress::~Progress() {
   thread_.join();
 }
 
+std::string Progress::text(double seconds) const {
+  constexpr int kWidth = 30;
+  const double share = std::clamp(share_.load(), 0.0, 1.0);
+  if (share > 0) {
+    const int filled = static_cast<int>(share * kWidth);
+    return fmt::format(" [{}{}] {:.0f}%, {:.0f} s left", std::string(filled, '#'),
+                       std::string(kWidth - filled, '-'), 100 * share,
+                       seconds * (1 - share) / share);
+  }
+  const std::string steps = total_ > 0 ? fmt::format(" {}/{}", done_.load(), total_) : "";
+  return fmt::format("{} ({:.0f} s)", steps, seconds);
+}
+
 void Progress::show() {
   const Clock::time_point begin = Clock::now();
   bool shown = false;
@@ -35,8 +49,7 @@ void Progress::show() {
     shown = true;
     const auto seconds =
         std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count();
-    const std::string steps = total_ > 0 ? fmt::format(" {}/{}", done_.load(), total_) : "";
-    fmt::print(stderr, "\r\x1b[K{}{} ({} s)", label_, steps, seconds);
+    fmt::print(stderr, "\r\x1b[K{}{}", label_, text(static_cast<double>(seconds)));
     std::fflush(stderr);
   }
   if (shown) {
