@@ -14,6 +14,7 @@
 namespace tandem {
 
 struct Schedule;
+class Tracer;
 
 // How lanes tell each other of progress.
 enum class SyncMechanism {
@@ -50,6 +51,9 @@ struct SessionOptions {
   // tensor() can be called. As keep_all, it takes memory, and time that last_run_us() does not
   // count.
   bool check_numerics = false;
+  // Is told what each lane did in the runs that it wants (src/report/timeline.h). Null: nothing is
+  // recorded, and runs cost what they do.
+  std::shared_ptr<Tracer> tracer;
   // Runs this schedule instead of asking a strategy. Tests use it.
   std::shared_ptr<const Schedule> schedule;
 };

@@ -161,6 +161,14 @@ enum class SharedMemoryKind : uint8_t {
 };
 const char* to_string(SharedMemoryKind kind);
 
+// When a device did one thing that was enqueued, by Clock of support/clock.h: of drivers that use
+// another clock, as exactly as that can be told.
+struct CommandTimes {
+  std::chrono::steady_clock::time_point queued;
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
+};
+
 // A lane with an in-order device queue.
 class QueueLane : public Lane {
  public:
@@ -201,6 +209,16 @@ class QueueLane : public Lane {
 
   // Submits everything enqueued; must precede any host wait on it.
   virtual Status flush() = 0;
+
+  // Between the two calls, at both of which nothing is in the queue, the lane keeps when the device
+  // does each thing that is enqueued, which costs it some time. stop_recording() returns them in
+  // their order, and ends the recording even if it fails. kUnsupported where devices cannot tell.
+  virtual Status start_recording() { return unsupported(info().name + " does not record times"); }
+  virtual StatusOr<std::vector<CommandTimes>> stop_recording() {
+    return std::vector<CommandTimes>();
+  }
+  // How many things have been enqueued since start_recording().
+  virtual size_t recorded() const { return 0; }
 
   // Message passing host -> device -> host through a counter, both ways, and each side seeing the
   // data that the other publishes by a counter. Ok: `svm` may be used. Otherwise why not.

@@ -186,6 +186,23 @@ StatusOr<SliceCase> parse_slice_case(const std::string& text) {
   }
 }
 
+std::string to_json(const LaneFacts& lane) {
+  json document = json::object();
+  visit_lane(lane, [&](const char* name, const auto& field) { document[name] = field; });
+  return document.dump();
+}
+
+StatusOr<LaneFacts> parse_lane_facts(const std::string& text) {
+  try {
+    const json document = json::parse(text);
+    LaneFacts lane;
+    visit_lane(lane, [&](const char* name, auto& field) { document.at(name).get_to(field); });
+    return lane;
+  } catch (const std::exception& e) {
+    return corrupt(fmt::format("what is known of a lane is damaged: {}", e.what()));
+  }
+}
+
 const std::vector<std::string>& slice_case_columns() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;

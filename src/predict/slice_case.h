@@ -36,10 +36,10 @@ StatusOr<SliceFamily> parse_slice_family(std::string_view name);
 
 // What a lane computes on. Zero: not known, or there is none.
 struct LaneFacts {
-  std::string name;    // "cpu", "gpu"
-  std::string kind;    // "cpu", "opencl", "simulated"
-  std::string vendor;  // of an OpenCL device, as it says itself; or the host's processor model
-  int64_t cores = 0;   // of the host, that the lane computes on
+  std::string name = {};    // "cpu", "gpu"
+  std::string kind = {};    // "cpu", "opencl", "simulated"
+  std::string vendor = {};  // of an OpenCL device, as it says itself; or the host's processor model
+  int64_t cores = 0;        // of the host, that the lane computes on
   int64_t max_threads = 1;
   int64_t compute_units = 0;   // of an OpenCL device that the lane uses; CPU lanes: cores
   int64_t simd_floats = 0;     // in a vector register of the host's cores
@@ -150,6 +150,9 @@ inline constexpr int kSliceCaseVersion = 1;
 // to_json() cannot have made.
 std::string to_json(const SliceCase& slice);
 StatusOr<SliceCase> parse_slice_case(const std::string& text);
+
+std::string to_json(const LaneFacts& lane);
+StatusOr<LaneFacts> parse_lane_facts(const std::string& text);
 
 // The same for people who like tables: names of columns, and their values as text, in that order.
 const std::vector<std::string>& slice_case_columns();

@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 
-#include "profile/copy_timing.h"
 #include "profile/signature.h"
 #include "profile/slice_timer.h"
 #include "support/log.h"
@@ -182,21 +181,6 @@ class Calibration::Measurement {
     return {};
   }
 
-  // Of lanes with memory of their own, where the data lack them.
-  bool lacks_copies(int lane) const {
-    const QueueLane* queue = crew_.queue_lane(lane);
-    return queue && computes_on_own_memory(*queue) &&
-           !data_->copies.contains(crew_.info(lane).name);
-  }
-  Status measure_copies(int lane, const TensorBindings& bindings) {
-    return on_lane(static_cast<size_t>(lane), [&]() -> Status {
-      TANDEM_ASSIGN_OR_RETURN(LaneTools * tools, tools_of(lane, bindings));
-      TANDEM_ASSIGN_OR_RETURN(data_->copies[crew_.info(lane).name],
-                              time_copies(graph_, *tools->program, *tools->timer));
-      return {};
-    });
-  }
-
   int measured() const { return measured_; }
 
  private:
@@ -324,27 +308,10 @@ StatusOr<std::unique_ptr<Calibration>> Calibration::create(const Graph& graph, L
       calibration->missing_ += static_cast<int>(slices.size());
     }
   }
-  for (int lane = 0; lane < lanes; ++lane) {
-    if (!measurement.lacks_copies(lane)) continue;
-    if (!bindings) {
-      TANDEM_ASSIGN_OR_RETURN(bindings, sources.memory());
-    }
-    TANDEM_RETURN_IF_ERROR(measurement.measure_copies(lane, *bindings));
-  }
   calibration->measured_ = measurement.measured();
 
-  calibration->crossings_.assign(lanes, std::vector<double>(lanes, 0));
-  for (int from = 0; from < lanes; ++from) {
-    for (int to = 0; to < lanes; ++to) {
-      if (from == to) continue;
-      const auto [entry, fresh] = data.crossings.try_emplace(
-          crossing_key(options.mechanism, crew.info(from).name, crew.info(to).name), 0);
-      if (fresh) {
-        TANDEM_ASSIGN_OR_RETURN(entry->second, sources.crossing(from, to));
-      }
-      calibration->crossings_[from][to] = entry->second;
-    }
-  }
+  TANDEM_RETURN_IF_ERROR(measure_transfers(graph, crew, options.mechanism, sources, &data));
+  calibration->transfers_ = transfer_costs(crew, options.mechanism, data);
   if (data != before) cache.save(data);
   calibration->build(signatures, lane_names, data);
   log().debug("calibration: {} slices measured, {} left to estimates", calibration->measured_,
@@ -356,12 +323,6 @@ void Calibration::build(const std::vector<std::string>& signatures,
                         const std::vector<std::string>& lane_names, const CalibrationData& data) {
   const size_t operators = signatures.size();
   for (size_t lane = 0; lane < lane_names.size(); ++lane) {
-    if (const auto entry = data.enqueueing.find(lane_names[lane]); entry != data.enqueueing.end()) {
-      enqueueing_[lane] = entry->second;
-    }
-    if (const auto entry = data.copies.find(lane_names[lane]); entry != data.copies.end()) {
-      copies_[lane] = entry->second;
-    }
     const auto times_of = [&](size_t op) -> const std::map<SliceSize, double>* {
       const auto lanes = data.slices.find(signatures[op]);
       if (signatures[op].empty() || lanes == data.slices.end()) return nullptr;
@@ -407,9 +368,7 @@ void Calibration::build(const std::vector<std::string>& signatures,
 }
 
 double Calibration::copy_us(int lane, const CopySize& size) const {
-  const CopyTimes& copy = copies_[lane];
-  return copy.base + copy.per_piece * static_cast<double>(size.pieces) +
-         copy.per_byte * static_cast<double>(size.bytes);
+  return tandem::copy_us(transfers_.copies[lane], size);
 }
 
 double Calibration::slice_us(int lane, const Slice& slice, int /*threads*/) const {

@@ -8,6 +8,7 @@
 
 #include "profile/calibration_cache.h"
 #include "profile/lane_crew.h"
+#include "profile/transfer_costs.h"
 #include "schedule/cost_table.h"
 
 namespace tandem {
@@ -17,14 +18,6 @@ struct CalibrationOptions {
   std::string dir;          // see CalibrationCache
   std::string fingerprint;  // of the platform
   std::string mechanism;    // of synchronisation: crossings are kept by it
-};
-
-// Where measurements come from that are not in the cache. Called only if some are missing.
-struct CalibrationSources {
-  // Memory for every tensor of the graph, without reuse. Must live until create() returns.
-  std::function<StatusOr<const TensorBindings*>()> memory;
-  // Microseconds of a crossing.
-  std::function<StatusOr<double>(int from, int to)> crossing;
 };
 
 // Measured are: every operator whole on every lane, and cut in quarters along its two best axes;
@@ -41,8 +34,8 @@ class Calibration : public CostModel {
 
   // Measured with all of the lane's threads, and given for any number of them.
   double slice_us(int lane, const Slice& slice, int threads = 0) const override;
-  double crossing_us(int from, int to) const override { return crossings_[from][to]; }
-  double enqueue_us(int lane) const override { return enqueueing_[lane]; }
+  double crossing_us(int from, int to) const override { return transfers_.crossings[from][to]; }
+  double enqueue_us(int lane) const override { return transfers_.enqueueing[lane]; }
   double copy_us(int lane, const CopySize& size) const override;
 
   // Slices measured by create(), and those that it wanted but had no time for.
@@ -58,17 +51,14 @@ class Calibration : public CostModel {
     std::vector<std::pair<int, Curve>> curves;  // by axis
   };
 
-  Calibration(const Graph& graph, int lanes)
-      : graph_(graph), costs_(lanes), overhead_us_(lanes), enqueueing_(lanes), copies_(lanes) {}
+  Calibration(const Graph& graph, int lanes) : graph_(graph), costs_(lanes), overhead_us_(lanes) {}
   void build(const std::vector<std::string>& signatures, const std::vector<std::string>& lane_names,
              const CalibrationData& data);
 
   const Graph& graph_;
   std::vector<std::vector<OperatorCosts>> costs_;  // by lane and operator
   std::vector<double> overhead_us_;                // by lane: of a slice of next to nothing
-  std::vector<std::vector<double>> crossings_;
-  std::vector<double> enqueueing_;  // by lane
-  std::vector<CopyTimes> copies_;   // by lane
+  TransferCosts transfers_;
   int measured_ = 0;
   int missing_ = 0;
 };

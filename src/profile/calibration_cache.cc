@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "support/cache_folder.h"
+#include "support/hash.h"
 #include "support/log.h"
 #include "support/write_file.h"
 
@@ -19,13 +20,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kVersion = 3;
-
-// FNV-1a: the same on every machine, unlike std::hash.
-uint64_t hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3u;
-  return hash;
-}
 
 std::string to_text(SliceSize size) {
   return size.axis < 0 ? "whole" : fmt::format("{}:{}", size.axis, size.size);

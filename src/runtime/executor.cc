@@ -86,7 +86,10 @@ Status Executor::bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
                            const TensorBindings& bindings) {
   LaneState& state = lanes_[lane];
   const Clock::time_point begin = Clock::now();
-  TANDEM_ASSIGN_OR_RETURN(state.program, crew_->lanes()[lane]->load(graph_, bindings));
+  if (!options_.programs.empty()) state.program = options_.programs[lane];
+  if (!state.program) {
+    TANDEM_ASSIGN_OR_RETURN(state.program, crew_->lanes()[lane]->load(graph_, bindings));
+  }
   for (const ScheduledSlice& scheduled : slices) {
     auto task = state.program->bind(scheduled.slice, scheduled.threads);
     if (!task.ok()) return task.status().with_context(to_string(graph_, scheduled.slice));
@@ -158,6 +161,14 @@ Status Executor::run_once(const std::function<void()>& prepare,
     TANDEM_ASSIGN_OR_RETURN(LaneCrew::Lease lease, LaneCrew::acquire(crew_, deadline_, cancelled));
     lease_.emplace(std::move(lease));
   }
+  if (options_.tracer && options_.tracer->wants_next()) {
+    auto recording = Recording::start(*crew_, schedule_);
+    if (!recording.ok()) {
+      lease_.reset();
+      return recording.status();
+    }
+    recording_ = std::move(recording).value();
+  }
   prepare();
 
   sync_->begin(deadline_);
@@ -199,11 +210,22 @@ Status Executor::run_once(const std::function<void()>& prepare,
     // There may be no memory for what is collected; the lanes are given back all the same.
     result = guarded([&] {
       collect();
-      return Status();
+      return recording_ ? report_recording() : Status();
     });
   }
   settle(Clock::now());
   return result;
+}
+
+Status Executor::report_recording() {
+  std::vector<bool> held_back;
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    held_back.push_back(sync_->is_held_back(static_cast<int>(lane)));
+  }
+  TANDEM_ASSIGN_OR_RETURN(const Timeline timeline,
+                          recording_->finish(held_back, started_, finished_));
+  options_.tracer->recorded(schedule_, timeline);
+  return {};
 }
 
 bool Executor::settle(Clock::time_point deadline) {
@@ -213,6 +235,7 @@ bool Executor::settle(Clock::time_point deadline) {
     if (!idle_.wait_until(lock, deadline, [this] { return working_ == 0; })) return false;
   }
   sync_->end();
+  recording_.reset();
   lease_.reset();
   return true;
 }
@@ -233,7 +256,12 @@ void Executor::open_gate() {
 
 void Executor::serve(const Crewman& crewman) {
   open_gate();
-  feed_queues(crewman);
+  {
+    const bool on_host_lane = crewman.host_lane != kNone && !crewman.queue_lanes.empty();
+    const RecordedSpan span(on_host_lane ? recording_.get() : nullptr, crewman.host_lane,
+                            SpanKind::kFeed, kNone);
+    feed_queues(crewman);
+  }
   Clock::time_point finished = started_;
   if (crewman.host_lane != kNone && !sync_->aborted()) {
     const int lane = crewman.host_lane;
@@ -286,18 +314,27 @@ Status Executor::feed(int lane) {
 Status Executor::enqueue(int lane, size_t index) {
   LaneState& state = lanes_[lane];
   const BoundSlice& slice = state.slices[index];
+  const auto note = [&](SpanKind kind, const Wait& wait) {
+    if (recording_) recording_->add_enqueued(lane, kind, static_cast<int>(index), wait);
+  };
   for (size_t w = 0; !sync_->is_held_back(lane) && w < slice.waits.size(); ++w) {
     TANDEM_RETURN_IF_ERROR(sync_->enqueue_wait(lane, slice.waits[w]));
+    note(SpanKind::kWait, slice.waits[w]);
   }
   for (const TensorRegion& part : slice.transfers.before) {
     TANDEM_RETURN_IF_ERROR(state.program->enqueue_upload(part.tensor, part.region));
   }
+  note(SpanKind::kUpload, {});
   TANDEM_RETURN_IF_ERROR(slice.task->launch());
+  note(SpanKind::kSlice, {});
   for (const TensorRegion& part : slice.transfers.after) {
     TANDEM_RETURN_IF_ERROR(state.program->enqueue_download(part.tensor, part.region));
   }
+  note(SpanKind::kDownload, {});
   const auto count = static_cast<int>(index) + 1;
-  return sync_->is_awaited(lane, count) ? sync_->enqueue_signal(lane, count) : Status();
+  if (sync_->is_awaited(lane, count)) TANDEM_RETURN_IF_ERROR(sync_->enqueue_signal(lane, count));
+  note(SpanKind::kSignal, {});
+  return {};
 }
 
 bool Executor::feed_queues(const Crewman& crewman) {
@@ -349,6 +386,8 @@ Status Executor::compute(const Crewman& crewman) {
     state.phase.store(Phase::kWaiting, std::memory_order_relaxed);
     // Before queues are fed on: with `finish`, a wait is for all that they have been fed.
     for (const Wait& awaited : slice.waits) {
+      const RecordedSpan span(recording_.get(), lane, SpanKind::kWait, static_cast<int>(i),
+                              awaited);
       if (Status waited = guarded([&] { return wait(crewman, awaited); }); !waited.ok()) {
         return waited.with_context(fmt::format("waiting for {} before {}",
                                                name_of(awaited.lane, awaited.count - 1),
@@ -358,12 +397,18 @@ Status Executor::compute(const Crewman& crewman) {
     if (!all_fed(crewman)) feed_queues(crewman);
     if (sync_->aborted()) return cancelled("the run was aborted");
     state.phase.store(Phase::kComputing, std::memory_order_relaxed);
-    if (Status launched = guarded([&] { return slice.task->launch(); }); !launched.ok()) {
+    if (Status launched = launch(lane, i); !launched.ok()) {
       return launched.with_context(to_string(graph_, slice.slice));
     }
     sync_->signal(lane, static_cast<int>(i) + 1);
   }
   return {};
+}
+
+// Of a host lane. The recorded time ends before the others are told.
+Status Executor::launch(int lane, size_t index) {
+  const RecordedSpan span(recording_.get(), lane, SpanKind::kSlice, static_cast<int>(index));
+  return guarded([&] { return lanes_[lane].slices[index].task->launch(); });
 }
 
 // Leaves the queue empty, whatever happened.

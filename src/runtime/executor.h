@@ -12,6 +12,7 @@
 
 #include "profile/lane_crew.h"
 #include "runtime/memory_plan.h"
+#include "runtime/recording.h"
 #include "runtime/sync.h"
 #include "schedule/schedule.h"
 #include "schedule/transfers.h"
@@ -26,9 +27,14 @@ struct ExecutorOptions {
   std::chrono::milliseconds drain_grace{2'000};
   // Where progress counters start. They wrap around; tests start them just before that.
   uint32_t first_count = 0;
+  // By lane, what loaded the same graph and bindings before, so that several executors share packed
+  // weights; null, or an empty vector: the executor loads the graph itself.
+  std::vector<std::shared_ptr<LaneProgram>> programs;
   // Every tensor that survives (see MemoryPlan) can be read from the host's memory after a run,
   // also what lanes make in memory of their own. Otherwise only outputs can.
   bool keep_all = false;
+  // Is told of the runs that it wants. Null: nothing is recorded.
+  std::shared_ptr<Tracer> tracer;
 };
 
 // One schedule bound to memory. Every thread of the crew that has slices to do feeds the queues of
@@ -77,7 +83,7 @@ class Executor {
   };
   enum class Phase : uint8_t { kDone, kWaiting, kComputing };
   struct LaneState {
-    std::unique_ptr<LaneProgram> program;
+    std::shared_ptr<LaneProgram> program;
     double bind_us = 0;
     std::vector<BoundSlice> slices;
     size_t fed = 0;  // of a queue lane: how many slices are enqueued
@@ -117,10 +123,13 @@ class Executor {
   // What is left of the thread's queues.
   Status feed_to_the_end(const Crewman& crewman);
   Status compute(const Crewman& crewman);
+  Status launch(int lane, size_t index);
   Status wait(const Crewman& crewman, const Wait& wait);
   void finish_queue(int lane);
   void open_gate();
 
+  // Of a run that was recorded and went well: tells the tracer.
+  Status report_recording();
   // Waits for the threads of the last run; then brings counters to where the next one starts.
   bool settle(Clock::time_point deadline);
   void fail(int lane, Status reason);
@@ -156,6 +165,7 @@ class Executor {
   bool device_gave_up_ = false;  // why the run failed: a device stopped polling before the deadline
 
   std::optional<LaneCrew::Lease> lease_;  // held while threads work
+  std::unique_ptr<Recording> recording_;  // null: this run is not recorded
   double makespan_us_ = 0;
 };
 

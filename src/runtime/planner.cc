@@ -56,6 +56,7 @@ Problem Planner::problem() const {
   const auto lanes = static_cast<int>(crew_->lanes().size());
   for (int lane = 0; lane < lanes; ++lane) {
     problem.lanes.push_back({crew_->info(lane).name, crew_->info(lane).asynchronous});
+    if (!crew_->queue_lane(lane)) problem.lanes.back().max_threads = crew_->info(lane).max_threads;
     const QueueLane* queue = crew_->queue_lane(lane);
     problem.lanes.back().own_memory = queue && computes_on_own_memory(*queue);
     for (int feeder = 0; crew_->queue_lane(lane) && feeder < lanes; ++feeder) {

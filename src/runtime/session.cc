@@ -124,6 +124,7 @@ Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
   options.sync.device_spin_limit = options_.device_spin_limit;
   options.deadline = options_.deadline;
   options.keep_all = keep_all;
+  options.tracer = options_.tracer;
   TANDEM_ASSIGN_OR_RETURN(
       engine->executor,
       Executor::create(*graph_, engine->schedule, engine->arena->bindings(), crew_, options));

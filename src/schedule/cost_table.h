@@ -21,6 +21,8 @@ struct Contention {
   double memory_share = 0;      // how memory-bound it is, in [0, 1]
   double slowdown_memory = 1;   // while the other lanes run memory-bound slices; >= 1
   double slowdown_compute = 1;  // while they run compute-bound ones; >= 1
+
+  bool operator==(const Contention&) const = default;
 };
 
 class CostModel {

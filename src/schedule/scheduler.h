@@ -19,6 +19,8 @@ struct LaneTraits {
   int fed_by = kNone;
   // The lane computes on memory of its own: what crosses to or from it is copied.
   bool own_memory = false;
+  // That a slice can be given; queues divide their work themselves.
+  int max_threads = 1;
 };
 
 struct Problem {

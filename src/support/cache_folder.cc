@@ -10,16 +10,24 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : value;
 }
 
-}  // namespace
-
-std::string default_cache_folder(std::string_view name) {
-  std::string base = variable("XDG_CACHE_HOME");
+std::string folder(const char* given, const char* in_home, std::string_view name) {
+  std::string base = variable(given);
   if (base.empty()) {
     base = variable("HOME");
     if (base.empty()) return "none";
-    base += "/.cache";
+    base += in_home;
   }
   return base.append("/tandem/").append(name);
+}
+
+}  // namespace
+
+std::string default_cache_folder(std::string_view name) {
+  return folder("XDG_CACHE_HOME", "/.cache", name);
+}
+
+std::string default_data_folder(std::string_view name) {
+  return folder("XDG_DATA_HOME", "/.local/share", name);
 }
 
 }  // namespace tandem

@@ -362,6 +362,21 @@ class FakeQueueLane : public QueueLane {
     changed_.wait(lock, [&] { return done_ >= wanted; });
     return {};
   }
+  Status start_recording() override {
+    std::lock_guard lock(mutex_);
+    recording_ = true;
+    recorded_.clear();
+    return {};
+  }
+  size_t recorded() const override {
+    std::lock_guard lock(mutex_);
+    return recorded_.size();
+  }
+  StatusOr<std::vector<CommandTimes>> stop_recording() override {
+    std::lock_guard lock(mutex_);
+    recording_ = false;
+    return std::vector<CommandTimes>(recorded_.begin(), recorded_.end());
+  }
   Status self_test() override { return {}; }
   Status pinned_self_test() override { return pinned_status; }
 
@@ -423,7 +438,14 @@ class FakeQueueLane : public QueueLane {
 
   void enqueue(std::function<void()> work) {
     std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(work));
+    if (!recording_) return queue_.push_back(std::move(work));
+    CommandTimes& times = recorded_.emplace_back();
+    times.queued = Clock::now();
+    queue_.push_back([&times, work = std::move(work)] {
+      times.begin = Clock::now();
+      work();
+      times.end = Clock::now();
+    });
   }
   void serve() {
     std::unique_lock lock(mutex_);
@@ -445,8 +467,10 @@ class FakeQueueLane : public QueueLane {
 
   LaneInfo info_;
   SharedMemoryKind memory_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
+  bool recording_ = false;
+  std::deque<CommandTimes> recorded_;  // stay where they are
   std::deque<std::function<void()>> queue_;
   size_t flushed_ = 0;  // of the queue's front
   bool busy_ = false;

@@ -8,6 +8,7 @@
 #include "runtime/sync_bench.h"
 #include "schedule/schedule.h"
 #include "tests/runtime/real_platform.h"
+#include "tests/runtime/timeline_recorder.h"
 #include "tests/schedule/random_graph.h"
 
 namespace tandem {
@@ -132,6 +133,44 @@ INSTANTIATE_TEST_SUITE_P(Mechanisms, RandomGraphsOnRealLanes,
                                            Setup{"EventCopying", SyncMechanism::kEvent, true},
                                            Setup{"FinishCopying", SyncMechanism::kFinish, true}),
                          [](const auto& info) { return info.param.name; });
+
+// As recorded by the clocks of host and device.
+TEST_P(RandomGraphsOnRealLanes, TimelinesNeverViolateTheSchedule) {
+  const int queue = queue_lane();
+  if (queue == kNone) GTEST_SKIP() << "no OpenCL lane";
+  const auto lanes = static_cast<int>(platform()->lanes().size());
+  // The clock of a device that is the host's processor is a clock of the host.
+  const double clocks_us = platform()->lanes()[queue]->info().cores.empty() ? 100 : 0;
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(2000 + seed);
+    const auto graph = std::make_shared<Graph>(testing::random_graph(random, 60));
+    const Answers answers = answers_for(*graph, random_inputs(random, *graph));
+    const auto recorder = std::make_shared<testing::TimelineRecorder>();
+    SessionOptions options = base_options();
+    options.sync = GetParam().mechanism;
+    options.schedule = std::make_shared<Schedule>(testing::random_schedule(random, *graph, lanes));
+    options.tracer = recorder;
+    const auto lanes_used = GetParam().own_memory ? copying_platform() : platform();
+    auto session = Session::create(Model(graph), lanes_used, options);
+    if (!session.ok() && session.status().code() == StatusCode::kUnsupported) {
+      GTEST_SKIP() << session.status().message();
+    }
+    ASSERT_TRUE(session.ok()) << session.status().message();
+    for (int run = 0; run < 6; ++run) {
+      recorder->wanted = run % 3 != 2;
+      std::vector<HostTensor> outputs;
+      const Status status = (*session)->run(answers.inputs, &outputs);
+      ASSERT_TRUE(status.ok()) << status.message();
+      expect_answers(answers, outputs);
+    }
+    ASSERT_EQ(recorder->timelines.size(), 4U);
+    for (const Timeline& timeline : recorder->timelines) {
+      testing::expect_obeyed(*graph, (*session)->schedule(), timeline, clocks_us);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
 
 // Every tensor can be read.
 void expect_activations(const Session& session, const Graph& graph, const Answers& answers) {

@@ -7,28 +7,14 @@
 #include <numeric>
 
 #include "tests/schedule/random_graph.h"
+#include "tests/schedule/speed_model.h"
 
 namespace tandem {
 namespace {
 
 using ::testing::HasSubstr;
 
-// Lanes of given speeds in FLOPs a microsecond, with a fixed cost per slice and per crossing.
-class SpeedModel : public CostModel {
- public:
-  SpeedModel(const Graph& graph, std::vector<double> speeds, double overhead, double crossing)
-      : graph_(graph), speeds_(std::move(speeds)), overhead_(overhead), crossing_(crossing) {}
-  double slice_us(int lane, const Slice& slice, int /*threads*/ = 0) const override {
-    return overhead_ + work_of(graph_, slice).flops / speeds_[lane];
-  }
-  double crossing_us(int, int) const override { return crossing_; }
-
- private:
-  const Graph& graph_;
-  std::vector<double> speeds_;
-  double overhead_;
-  double crossing_;
-};
+using testing::SpeedModel;
 
 const std::vector<LaneTraits> kLanes{{"cpu", false}, {"gpu", true}};
 

@@ -83,10 +83,4 @@ StatusOr<Kernel> make_kernel(cl_program program, const std::string& name) {
   return kernel;
 }
 
-Status enqueue_single(cl_command_queue queue, cl_kernel kernel, std::string_view name) {
-  const size_t one = 1;
-  return check(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, &one, 0, nullptr, nullptr),
-               fmt::format("enqueueing {}", name));
-}
-
 }  // namespace tandem::opencl

@@ -35,6 +35,8 @@ class Owned {
   }
 
   Handle get() const { return handle_; }
+  // For calls that store a handle; there must be none yet.
+  Handle* receive() { return &handle_; }
 
  private:
   Handle handle_ = nullptr;
@@ -48,8 +50,5 @@ using Event = Owned<cl_event, clReleaseEvent>;
 using Buffer = Owned<cl_mem, clReleaseMemObject>;
 
 StatusOr<Kernel> make_kernel(cl_program program, const std::string& name);
-
-// Enqueues a kernel of one work-item.
-Status enqueue_single(cl_command_queue queue, cl_kernel kernel, std::string_view name);
 
 }  // namespace tandem::opencl

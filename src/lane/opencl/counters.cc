@@ -43,7 +43,7 @@ class Messages {
   static constexpr uint32_t kWords = 64;
 };
 
-Status enqueue_pass_on(cl_command_queue queue, cl_kernel pass_on, const void* from, void* to,
+Status enqueue_pass_on(CommandQueue& queue, cl_kernel pass_on, const void* from, void* to,
                        cl_int count) {
   TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(pass_on, 0, from), "pass_on"));
   TANDEM_RETURN_IF_ERROR(check(clSetKernelArgSVMPointer(pass_on, 1, to), "pass_on"));
@@ -54,7 +54,7 @@ Status enqueue_pass_on(cl_command_queue queue, cl_kernel pass_on, const void* fr
 // Each round the host asks something else, in memory that both sides have.
 class SharedMessages final : public Messages {
  public:
-  SharedMessages(cl_command_queue queue, std::shared_ptr<std::byte> memory)
+  SharedMessages(CommandQueue& queue, std::shared_ptr<std::byte> memory)
       : queue_(queue), memory_(std::move(memory)) {
     question_ = reinterpret_cast<uint32_t*>(memory_.get());
     answer_ = question_ + kWords;
@@ -73,7 +73,7 @@ class SharedMessages final : public Messages {
   }
 
  private:
-  cl_command_queue queue_;
+  CommandQueue& queue_;
   std::shared_ptr<std::byte> memory_;
   uint32_t* question_;
   uint32_t* answer_;
@@ -83,10 +83,10 @@ class SharedMessages final : public Messages {
 // where what is copied to the device has to be there when the copy is enqueued.
 class CopiedMessages final : public Messages {
  public:
-  static StatusOr<std::unique_ptr<Messages>> create(cl_context context, cl_command_queue queue,
+  static StatusOr<std::unique_ptr<Messages>> create(cl_context context, CommandQueue& queue,
                                                     CopyMethod method) {
     auto messages = std::make_unique<CopiedMessages>();
-    messages->queue_ = queue;
+    messages->queue_ = &queue;
     for (DeviceBlock& block : messages->blocks_) {
       TANDEM_ASSIGN_OR_RETURN(block, DeviceBlock::create(context, queue, kRows.bytes, method));
     }
@@ -96,8 +96,8 @@ class CopiedMessages final : public Messages {
   Status enqueue(cl_kernel pass_on, uint32_t round) override {
     const DeviceBlock& to = blocks_[round % 2];
     TANDEM_RETURN_IF_ERROR(
-        enqueue_pass_on(queue_, pass_on, blocks_[(round + 1) % 2].data(), to.data(), kWords));
-    return to.enqueue_download(queue_, answers_[round].data(), 0, kRows);
+        enqueue_pass_on(*queue_, pass_on, blocks_[(round + 1) % 2].data(), to.data(), kWords));
+    return to.enqueue_download(*queue_, answers_[round].data(), 0, kRows);
   }
   void ask(uint32_t) override {}
   bool is_answered(uint32_t round) const override {
@@ -109,7 +109,7 @@ class CopiedMessages final : public Messages {
   static constexpr int64_t kBytes = kWords * sizeof(uint32_t);
   static constexpr Rows kRows{.offset = 0, .bytes = kBytes, .count = 1, .pitch = kBytes};
 
-  cl_command_queue queue_ = nullptr;
+  CommandQueue* queue_ = nullptr;
   std::array<DeviceBlock, 2> blocks_;
   std::array<std::array<uint32_t, kWords>, 16> answers_{};  // by round
 };
@@ -192,7 +192,7 @@ Status LaneImpl::enqueue_bounded_wait(const ProgressCounter* counter, uint32_t t
   TANDEM_RETURN_IF_ERROR(set_value(kernel, 2, target));
   TANDEM_RETURN_IF_ERROR(set_value(kernel, 3, place.word(abort)));
   TANDEM_RETURN_IF_ERROR(set_value(kernel, 4, polls));
-  return enqueue_single(queue_.get(), kernel, "wait_for");
+  return enqueue_single(queue_, kernel, "wait_for");
 }
 
 Status LaneImpl::enqueue_signal(ProgressCounter* counter, uint32_t value) {
@@ -202,7 +202,7 @@ Status LaneImpl::enqueue_signal(ProgressCounter* counter, uint32_t value) {
   TANDEM_RETURN_IF_ERROR(place.set_base(kernel));
   TANDEM_RETURN_IF_ERROR(set_value(kernel, 1, place.word(&counter->value)));
   TANDEM_RETURN_IF_ERROR(set_value(kernel, 2, value));
-  return enqueue_single(queue_.get(), kernel, "signal_progress");
+  return enqueue_single(queue_, kernel, "signal_progress");
 }
 
 Status LaneImpl::self_test() {
@@ -241,11 +241,10 @@ Status LaneImpl::pass_messages(const CounterKernels* kernels) {
   Board* board = new (memory.get()) Board();
   std::unique_ptr<Messages> messages;
   if (computes_on_own_memory(*this)) {
-    TANDEM_ASSIGN_OR_RETURN(messages,
-                            CopiedMessages::create(context_.get(), queue_.get(), copy_method_));
+    TANDEM_ASSIGN_OR_RETURN(messages, CopiedMessages::create(context_.get(), queue_, copy_method_));
   } else {
     TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> shared, allocate(SharedMessages::kBytes));
-    messages = std::make_unique<SharedMessages>(queue_.get(), std::move(shared));
+    messages = std::make_unique<SharedMessages>(queue_, std::move(shared));
   }
   const auto enqueue = [&]() -> Status {
     for (uint32_t round = 1; round <= kRounds; ++round) {

@@ -24,7 +24,7 @@ std::array<size_t, 3> origin_of(int64_t offset, const Rows& rows) {
 
 }  // namespace
 
-StatusOr<DeviceBlock> DeviceBlock::create(cl_context context, cl_command_queue queue, size_t bytes,
+StatusOr<DeviceBlock> DeviceBlock::create(cl_context context, CommandQueue& queue, size_t bytes,
                                           CopyMethod method) {
   DeviceBlock block;
   const auto whole =
@@ -37,10 +37,10 @@ StatusOr<DeviceBlock> DeviceBlock::create(cl_context context, cl_command_queue q
   block.memory_ = std::shared_ptr<std::byte>(static_cast<std::byte*>(memory),
                                              [context](std::byte* p) { clSVMFree(context, p); });
   const cl_uint zero = 0;
-  TANDEM_RETURN_IF_ERROR(
-      check(clEnqueueSVMMemFill(queue, memory, &zero, sizeof(zero), whole, 0, nullptr, nullptr),
-            "clEnqueueSVMMemFill"));
-  TANDEM_RETURN_IF_ERROR(check(clFinish(queue), "clFinish after clEnqueueSVMMemFill"));
+  TANDEM_RETURN_IF_ERROR(check(clEnqueueSVMMemFill(queue.get(), memory, &zero, sizeof(zero), whole,
+                                                   0, nullptr, queue.event()),
+                               "clEnqueueSVMMemFill"));
+  TANDEM_RETURN_IF_ERROR(check(clFinish(queue.get()), "clFinish after clEnqueueSVMMemFill"));
   if (method == CopyMethod::kRectangles) {
     cl_int code = CL_SUCCESS;
     block.buffer_ = Buffer(
@@ -65,63 +65,63 @@ Status DeviceBlock::copy_pieces(int64_t offset, const Rows& rows, const Copy& co
   return {};
 }
 
-Status DeviceBlock::enqueue_upload(cl_command_queue queue, const void* host, int64_t offset,
+Status DeviceBlock::enqueue_upload(CommandQueue& queue, const void* host, int64_t offset,
                                    const Rows& rows) const {
   return copy_pieces(offset, rows, [&](int64_t at, const Rows& piece) {
     const std::byte* from = static_cast<const std::byte*>(host) + at;
     const auto bytes = static_cast<size_t>(piece.bytes);
     if (!buffer_.get()) {
-      return check(clEnqueueSVMMemcpy(queue, CL_FALSE, data() + offset + at, from, bytes, 0,
-                                      nullptr, nullptr),
+      return check(clEnqueueSVMMemcpy(queue.get(), CL_FALSE, data() + offset + at, from, bytes, 0,
+                                      nullptr, queue.event()),
                    "clEnqueueSVMMemcpy to the device");
     }
     if (piece.count == 1) {
-      return check(
-          clEnqueueWriteBuffer(queue, buffer_.get(), CL_FALSE, static_cast<size_t>(offset + at),
-                               bytes, from, 0, nullptr, nullptr),
-          "clEnqueueWriteBuffer");
+      return check(clEnqueueWriteBuffer(queue.get(), buffer_.get(), CL_FALSE,
+                                        static_cast<size_t>(offset + at), bytes, from, 0, nullptr,
+                                        queue.event()),
+                   "clEnqueueWriteBuffer");
     }
     const std::array<size_t, 3> zero{0, 0, 0};
     const std::array<size_t, 3> origin = origin_of(offset + at, piece);
     const std::array<size_t, 3> extent{bytes, static_cast<size_t>(piece.count), 1};
     const auto pitch = static_cast<size_t>(piece.pitch);
-    return check(
-        clEnqueueWriteBufferRect(queue, buffer_.get(), CL_FALSE, origin.data(), zero.data(),
-                                 extent.data(), pitch, 0, pitch, 0, from, 0, nullptr, nullptr),
-        "clEnqueueWriteBufferRect");
+    return check(clEnqueueWriteBufferRect(queue.get(), buffer_.get(), CL_FALSE, origin.data(),
+                                          zero.data(), extent.data(), pitch, 0, pitch, 0, from, 0,
+                                          nullptr, queue.event()),
+                 "clEnqueueWriteBufferRect");
   });
 }
 
-Status DeviceBlock::enqueue_download(cl_command_queue queue, void* host, int64_t offset,
+Status DeviceBlock::enqueue_download(CommandQueue& queue, void* host, int64_t offset,
                                      const Rows& rows) const {
   return copy_pieces(offset, rows, [&](int64_t at, const Rows& piece) {
     std::byte* to = static_cast<std::byte*>(host) + at;
     const auto bytes = static_cast<size_t>(piece.bytes);
     if (!buffer_.get()) {
-      return check(
-          clEnqueueSVMMemcpy(queue, CL_FALSE, to, data() + offset + at, bytes, 0, nullptr, nullptr),
-          "clEnqueueSVMMemcpy to the host");
+      return check(clEnqueueSVMMemcpy(queue.get(), CL_FALSE, to, data() + offset + at, bytes, 0,
+                                      nullptr, queue.event()),
+                   "clEnqueueSVMMemcpy to the host");
     }
     if (piece.count == 1) {
-      return check(
-          clEnqueueReadBuffer(queue, buffer_.get(), CL_FALSE, static_cast<size_t>(offset + at),
-                              bytes, to, 0, nullptr, nullptr),
-          "clEnqueueReadBuffer");
+      return check(clEnqueueReadBuffer(queue.get(), buffer_.get(), CL_FALSE,
+                                       static_cast<size_t>(offset + at), bytes, to, 0, nullptr,
+                                       queue.event()),
+                   "clEnqueueReadBuffer");
     }
     const std::array<size_t, 3> zero{0, 0, 0};
     const std::array<size_t, 3> origin = origin_of(offset + at, piece);
     const std::array<size_t, 3> extent{bytes, static_cast<size_t>(piece.count), 1};
     const auto pitch = static_cast<size_t>(piece.pitch);
     return check(
-        clEnqueueReadBufferRect(queue, buffer_.get(), CL_FALSE, origin.data(), zero.data(),
-                                extent.data(), pitch, 0, pitch, 0, to, 0, nullptr, nullptr),
+        clEnqueueReadBufferRect(queue.get(), buffer_.get(), CL_FALSE, origin.data(), zero.data(),
+                                extent.data(), pitch, 0, pitch, 0, to, 0, nullptr, queue.event()),
         "clEnqueueReadBufferRect");
   });
 }
 
 StatusOr<std::unique_ptr<DeviceMirror>> DeviceMirror::create(cl_context context,
-                                                             cl_command_queue queue,
-                                                             CopyMethod method, const Graph& graph,
+                                                             CommandQueue& queue, CopyMethod method,
+                                                             const Graph& graph,
                                                              const TensorBindings& host) {
   // Pieces of the host's memory that are this close to each other are mirrored as one.
   constexpr int64_t kGap = 4096;
@@ -155,7 +155,7 @@ StatusOr<std::unique_ptr<DeviceMirror>> DeviceMirror::create(cl_context context,
       TANDEM_RETURN_IF_ERROR(mirror->enqueue_upload(id, whole_region(graph.tensor(id).dims)));
     }
   }
-  TANDEM_RETURN_IF_ERROR(check(clFinish(queue), "clFinish after copying constants"));
+  TANDEM_RETURN_IF_ERROR(check(clFinish(queue.get()), "clFinish after copying constants"));
   return mirror;
 }
 
@@ -194,8 +194,7 @@ namespace {
 
 // Words go to the device by one kind of copy, a kernel passes them on, increased by one, and they
 // come back by the other.
-Status try_copies(cl_context context, cl_command_queue queue, cl_kernel pass_on,
-                  CopyMethod method) {
+Status try_copies(cl_context context, CommandQueue& queue, cl_kernel pass_on, CopyMethod method) {
   constexpr int64_t kWords = 1024;
   constexpr int64_t kWidth = sizeof(cl_uint);
   TANDEM_ASSIGN_OR_RETURN(const DeviceBlock from,
@@ -228,7 +227,7 @@ Status try_copies(cl_context context, cl_command_queue queue, cl_kernel pass_on,
   };
   const Status enqueued = enqueue();
   // Whatever happened, commands that are in the queue use the words.
-  const Status finished = check(clFinish(queue), "clFinish after copies");
+  const Status finished = check(clFinish(queue.get()), "clFinish after copies");
   TANDEM_RETURN_IF_ERROR(enqueued);
   TANDEM_RETURN_IF_ERROR(finished);
   std::vector<cl_uint> expected(kWords, 0);
@@ -246,7 +245,7 @@ Status try_copies(cl_context context, cl_command_queue queue, cl_kernel pass_on,
 
 }  // namespace
 
-StatusOr<CopyMethod> choose_copy_method(cl_context context, cl_command_queue queue,
+StatusOr<CopyMethod> choose_copy_method(cl_context context, CommandQueue& queue,
                                         cl_kernel pass_on) {
   if (try_copies(context, queue, pass_on, CopyMethod::kRectangles).ok()) {
     return CopyMethod::kRectangles;

@@ -7,6 +7,7 @@
 
 #include "lane/lane.h"
 #include "lane/opencl/api.h"
+#include "lane/opencl/command_queue.h"
 #include "lane/rows.h"
 
 namespace tandem::opencl {
@@ -20,17 +21,16 @@ enum class CopyMethod : uint8_t {
 // A piece of a device's memory, zeroed. Its addresses are good for kernels, not for the host.
 class DeviceBlock {
  public:
-  static StatusOr<DeviceBlock> create(cl_context context, cl_command_queue queue, size_t bytes,
+  static StatusOr<DeviceBlock> create(cl_context context, CommandQueue& queue, size_t bytes,
                                       CopyMethod method);
 
   std::byte* data() const { return memory_.get(); }
   const std::shared_ptr<std::byte>& memory() const { return memory_; }
   // Enqueue a copy of `rows`, which begin at `offset` here and at `host` there; the rows' own
   // offset is not looked at.
-  Status enqueue_upload(cl_command_queue queue, const void* host, int64_t offset,
+  Status enqueue_upload(CommandQueue& queue, const void* host, int64_t offset,
                         const Rows& rows) const;
-  Status enqueue_download(cl_command_queue queue, void* host, int64_t offset,
-                          const Rows& rows) const;
+  Status enqueue_download(CommandQueue& queue, void* host, int64_t offset, const Rows& rows) const;
 
  private:
   // Calls copy(offset from the first row, rows) for what one command may copy: rows one by one, or
@@ -49,7 +49,7 @@ class DeviceBlock {
 class DeviceMirror {
  public:
   // Constants are copied at once, of all else nothing.
-  static StatusOr<std::unique_ptr<DeviceMirror>> create(cl_context context, cl_command_queue queue,
+  static StatusOr<std::unique_ptr<DeviceMirror>> create(cl_context context, CommandQueue& queue,
                                                         CopyMethod method, const Graph& graph,
                                                         const TensorBindings& host);
 
@@ -66,11 +66,11 @@ class DeviceMirror {
     DeviceBlock block;
   };
 
-  DeviceMirror(cl_command_queue queue, const TensorBindings& host) : queue_(queue), host_(host) {}
+  DeviceMirror(CommandQueue& queue, const TensorBindings& host) : queue_(queue), host_(host) {}
   // Null for tensors that have no memory.
   const Piece* piece_of(const void* host) const;
 
-  cl_command_queue queue_;
+  CommandQueue& queue_;
   TensorBindings host_;
   TensorBindings device_;
   std::vector<Piece> pieces_;  // ascending
@@ -78,7 +78,6 @@ class DeviceMirror {
 };
 
 // Which method the device gets right; kDeviceError if none.
-StatusOr<CopyMethod> choose_copy_method(cl_context context, cl_command_queue queue,
-                                        cl_kernel pass_on);
+StatusOr<CopyMethod> choose_copy_method(cl_context context, CommandQueue& queue, cl_kernel pass_on);
 
 }  // namespace tandem::opencl

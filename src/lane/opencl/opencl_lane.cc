@@ -20,12 +20,13 @@ namespace {
 // A point in the queue, waited for without spinning: OpenCL itself has no wait with a deadline.
 class QueueEvent final : public DeviceEvent {
  public:
-  static StatusOr<std::unique_ptr<DeviceEvent>> enqueue(cl_command_queue queue) {
+  static StatusOr<std::unique_ptr<DeviceEvent>> enqueue(CommandQueue& queue) {
     cl_event handle = nullptr;
-    TANDEM_RETURN_IF_ERROR(check(clEnqueueMarkerWithWaitList(queue, 0, nullptr, &handle),
+    TANDEM_RETURN_IF_ERROR(check(clEnqueueMarkerWithWaitList(queue.get(), 0, nullptr, &handle),
                                  "clEnqueueMarkerWithWaitList"));
     auto event = std::make_unique<QueueEvent>();
     event->event_ = Event(handle);
+    TANDEM_RETURN_IF_ERROR(queue.keep(handle));
     // The callback may come after this object is gone.
     auto* shared = new std::shared_ptr<State>(event->state_);
     const cl_int code = clSetEventCallback(handle, CL_COMPLETE, &QueueEvent::completed, shared);
@@ -78,14 +79,15 @@ class QueueEvent final : public DeviceEvent {
 // A user event that a barrier in the queue waits for.
 class UserEvent final : public HostEvent {
  public:
-  static StatusOr<std::unique_ptr<HostEvent>> enqueue(cl_context context, cl_command_queue queue) {
+  static StatusOr<std::unique_ptr<HostEvent>> enqueue(cl_context context, CommandQueue& queue) {
     cl_int code = CL_SUCCESS;
     auto event = std::make_unique<UserEvent>();
     event->event_ = Event(clCreateUserEvent(context, &code));
     TANDEM_RETURN_IF_ERROR(check(code, "clCreateUserEvent"));
     const cl_event handle = event->event_.get();
-    TANDEM_RETURN_IF_ERROR(check(clEnqueueBarrierWithWaitList(queue, 1, &handle, nullptr),
-                                 "clEnqueueBarrierWithWaitList"));
+    TANDEM_RETURN_IF_ERROR(
+        check(clEnqueueBarrierWithWaitList(queue.get(), 1, &handle, queue.event()),
+              "clEnqueueBarrierWithWaitList"));
     return std::unique_ptr<HostEvent>(std::move(event));
   }
 
@@ -147,8 +149,7 @@ Status LaneImpl::start(const OpenClLaneOptions& options) {
   cl_int code = CL_SUCCESS;
   context_ = Context(clCreateContext(nullptr, 1, &device_.id, nullptr, nullptr, &code));
   TANDEM_RETURN_IF_ERROR(check(code, "clCreateContext"));
-  queue_ = Queue(clCreateCommandQueueWithProperties(context_.get(), device_.id, nullptr, &code));
-  TANDEM_RETURN_IF_ERROR(check(code, "clCreateCommandQueueWithProperties"));
+  TANDEM_ASSIGN_OR_RETURN(queue_, CommandQueue::create(context_.get(), device_.id));
   programs_ = std::make_unique<ProgramCache>(context_.get(), device_, options.program_cache_dir);
 
   info_.name = options.name;
@@ -176,8 +177,8 @@ Status LaneImpl::start(const OpenClLaneOptions& options) {
   if (computes_on_own_memory(*this)) {
     info_.fingerprint += "; own memory";
     TANDEM_RETURN_IF_ERROR(load_pass_on());
-    TANDEM_ASSIGN_OR_RETURN(
-        copy_method_, choose_copy_method(context_.get(), queue_.get(), pass_on_kernel_.get()));
+    TANDEM_ASSIGN_OR_RETURN(copy_method_,
+                            choose_copy_method(context_.get(), queue_, pass_on_kernel_.get()));
     return {};
   }
   if (const Status tested = self_test(); !tested.ok()) {
@@ -240,9 +241,9 @@ StatusOr<std::shared_ptr<std::byte>> LaneImpl::upload(const std::vector<std::byt
   }
   TANDEM_ASSIGN_OR_RETURN(
       const DeviceBlock block,
-      DeviceBlock::create(context_.get(), queue_.get(), content.size(), CopyMethod::kRows));
+      DeviceBlock::create(context_.get(), queue_, content.size(), CopyMethod::kRows));
   const auto bytes = static_cast<int64_t>(content.size());
-  TANDEM_RETURN_IF_ERROR(block.enqueue_upload(queue_.get(), content.data(), 0,
+  TANDEM_RETURN_IF_ERROR(block.enqueue_upload(queue_, content.data(), 0,
                                               {.bytes = bytes, .count = 1, .pitch = bytes}));
   TANDEM_RETURN_IF_ERROR(check(clFinish(queue_.get()), "clFinish after a copy to the device"));
   return block.memory();
@@ -264,11 +265,11 @@ Status LaneImpl::load_pass_on() {
 }
 
 StatusOr<std::unique_ptr<HostEvent>> LaneImpl::enqueue_host_wait() {
-  return UserEvent::enqueue(context_.get(), queue_.get());
+  return UserEvent::enqueue(context_.get(), queue_);
 }
 
 StatusOr<std::unique_ptr<DeviceEvent>> LaneImpl::enqueue_device_event() {
-  return QueueEvent::enqueue(queue_.get());
+  return QueueEvent::enqueue(queue_);
 }
 
 Status LaneImpl::enqueue_nothing() {
@@ -280,12 +281,16 @@ Status LaneImpl::enqueue_nothing() {
         check(clSetKernelArgSVMPointer(kernel, pointer, nothing_.get()), "pass_on"));
   }
   TANDEM_RETURN_IF_ERROR(check(clSetKernelArg(kernel, 2, sizeof(none), &none), "pass_on"));
-  return enqueue_single(queue_.get(), kernel, "pass_on");
+  return enqueue_single(queue_, kernel, "pass_on");
 }
 
 Status LaneImpl::finish() { return check(clFinish(queue_.get()), "clFinish"); }
 
 Status LaneImpl::flush() { return check(clFlush(queue_.get()), "clFlush"); }
+
+Status LaneImpl::start_recording() { return queue_.start_recording().with_context(info_.name); }
+
+StatusOr<std::vector<CommandTimes>> LaneImpl::stop_recording() { return queue_.stop_recording(); }
 
 const std::vector<std::string>& LaneImpl::warnings() const {
   warnings_ = programs_->warnings();

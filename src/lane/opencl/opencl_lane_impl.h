@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "lane/opencl/command_queue.h"
 #include "lane/opencl/device_memory.h"
 #include "lane/opencl/kernel_plan.h"
 #include "lane/opencl/opencl_lane.h"
@@ -36,6 +37,9 @@ class LaneImpl final : public OpenClLane {
   Status enqueue_nothing() override;
   Status finish() override;
   Status flush() override;
+  Status start_recording() override;
+  StatusOr<std::vector<CommandTimes>> stop_recording() override;
+  size_t recorded() const override { return queue_.recorded(); }
   Status self_test() override;
   Status pinned_self_test() override;
 
@@ -46,7 +50,7 @@ class LaneImpl final : public OpenClLane {
   const DeviceTraits& traits() const { return traits_; }
   // Tests run the kernels for GPUs on whatever device there is.
   void set_traits(const DeviceTraits& traits) { traits_ = traits; }
-  cl_command_queue queue() const { return queue_.get(); }
+  CommandQueue& queue() { return queue_; }
   cl_context context() const { return context_.get(); }
   // Where computes_on_own_memory().
   CopyMethod copy_method() const { return copy_method_; }
@@ -101,7 +105,7 @@ class LaneImpl final : public OpenClLane {
   DeviceTraits traits_;
   LaneInfo info_;
   Context context_;
-  Queue queue_;
+  CommandQueue queue_;
   std::unique_ptr<ProgramCache> programs_;
   CounterKernels svm_;
   CounterKernels pinned_;

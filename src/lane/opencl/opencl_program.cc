@@ -16,16 +16,16 @@ struct Launch {
   std::array<size_t, 3> global;
   std::array<size_t, 3> local;
 
-  Status enqueue(cl_command_queue queue) const {
-    return check(clEnqueueNDRangeKernel(queue, kernel.get(), 3, nullptr, global.data(),
-                                        local.data(), 0, nullptr, nullptr),
+  Status enqueue(CommandQueue& queue) const {
+    return check(clEnqueueNDRangeKernel(queue.get(), kernel.get(), 3, nullptr, global.data(),
+                                        local.data(), 0, nullptr, queue.event()),
                  "clEnqueueNDRangeKernel");
   }
 };
 
 class OpenClTask final : public Task {
  public:
-  OpenClTask(cl_command_queue queue, std::string op_name, ImplementationInfo info,
+  OpenClTask(CommandQueue& queue, std::string op_name, ImplementationInfo info,
              std::vector<Launch> launches)
       : queue_(queue),
         op_name_(std::move(op_name)),
@@ -44,7 +44,7 @@ class OpenClTask final : public Task {
   const ImplementationInfo& info() const override { return info_; }
 
  private:
-  cl_command_queue queue_;
+  CommandQueue& queue_;
   std::string op_name_;
   ImplementationInfo info_;
   std::vector<Launch> launches_;
@@ -80,7 +80,8 @@ class OpenClProgram final : public LaneProgram {
     }
     if (launched) {
       const Clock::time_point begin = Clock::now();
-      TANDEM_RETURN_IF_ERROR(check(clFinish(lane_->queue()), "the first launch of " + op.name));
+      TANDEM_RETURN_IF_ERROR(
+          check(clFinish(lane_->queue().get()), "the first launch of " + op.name));
       preparation_.warm_us += microseconds(Clock::now() - begin);
     }
     return std::unique_ptr<Task>(

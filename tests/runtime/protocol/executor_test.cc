@@ -8,6 +8,7 @@
 
 #include "schedule/single_lane.h"
 #include "tests/runtime/fake_lane.h"
+#include "tests/runtime/timeline_recorder.h"
 #include "tests/schedule/random_graph.h"
 
 namespace tandem {
@@ -23,6 +24,7 @@ using testing::Random;
 using testing::random_graph;
 using testing::random_inputs;
 using testing::random_schedule;
+using testing::TimelineRecorder;
 
 // Outputs computed one operator after another, with the fake lanes' own arithmetic.
 std::vector<HostTensor> serial_outputs(const Graph& graph, const std::vector<HostTensor>& inputs) {
@@ -143,6 +145,36 @@ TEST_P(ProtocolTest, RandomGraphsUnderRandomSchedules) {
   }
 }
 
+// What is recorded never contradicts the schedule, whether a run is recorded does not show in its
+// results, and runs that the tracer does not want are not.
+TEST_P(ProtocolTest, TimelinesNeverViolateTheSchedule) {
+  const LaneSetup& setup = GetParam();
+  for (uint64_t seed = 100; seed < 104; ++seed) {
+    Random random(seed);
+    const Graph graph = random_graph(random, static_cast<int>(random.integer(2, 40)));
+    Bench bench(setup.cpu_lanes, setup.queue_lanes, setup.feeder, setup.memory);
+    const auto recorder = std::make_shared<TimelineRecorder>();
+    ExecutorOptions options;
+    options.sync.mechanism = setup.mechanism;
+    options.sync.device_spin_limit = 60s;
+    options.deadline = 60s;
+    options.tracer = recorder;
+    bench.prepare(graph, random_schedule(random, graph, setup.cpu_lanes + setup.queue_lanes),
+                  options);
+    for (int run = 0; run < 4; ++run) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + " run " + std::to_string(run));
+      recorder->wanted = run != 1;
+      bench.expect_right(random);
+      if (HasFatalFailure()) return;
+    }
+    ASSERT_EQ(recorder->timelines.size(), 3U);
+    for (const Timeline& timeline : recorder->timelines) {
+      testing::expect_obeyed(graph, bench.schedule, timeline);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Lanes, ProtocolTest,
     ::testing::Values(
@@ -214,6 +246,51 @@ TEST(Executor, SignalsOnlyWhatIsAwaited) {
   EXPECT_EQ(bench.queues[0]->signals, 1);
   EXPECT_EQ(bench.queues[0]->waits, 0);
   EXPECT_GT(bench.executor->makespan_us(), 0);
+}
+
+// A lane that waits shows a span for as long, with what it waits for.
+TEST(Executor, TimelinesShowWaits) {
+  Graph graph;
+  TensorId x = graph.add_input("x", DataType::kFloat32, {4, 32});
+  for (int i = 0; i < 3; ++i) x = graph.add("", UnaryAttributes{}, {x}).value();
+  graph.mark_output(x);
+  Schedule schedule;
+  schedule.lanes.resize(2);
+  for (int op = 0; op < 3; ++op) schedule.lanes[op % 2].push_back({.slice = {.op = op}});
+  ASSERT_TRUE(derive_waits(graph, &schedule).ok());
+  for (const SyncMechanism mechanism :
+       {SyncMechanism::kSvm, SyncMechanism::kEvent, SyncMechanism::kFinish}) {
+    SCOPED_TRACE(to_string(mechanism));
+    Bench bench(1, 1, Feeder::kOwnThread);
+    const auto slow = [](const Slice&) {
+      std::this_thread::sleep_for(20ms);
+      return Status();
+    };
+    bench.cpus[0]->faults.set(slow);
+    bench.queues[0]->device_faults.set(slow);
+    const auto recorder = std::make_shared<TimelineRecorder>();
+    ExecutorOptions options;
+    options.sync.mechanism = mechanism;
+    options.sync.device_spin_limit = 60s;
+    options.tracer = recorder;
+    bench.prepare(graph, schedule, options);
+    Random random(1);
+    bench.expect_right(random);
+    ASSERT_EQ(recorder->timelines.size(), 1U);
+    const Timeline& timeline = recorder->timelines[0];
+    for (int lane = 0; lane < 2; ++lane) {
+      double waited = 0;
+      for (const Span& span : timeline.lanes[lane]) {
+        if (span.kind != SpanKind::kWait) continue;
+        waited += span.us();
+        EXPECT_EQ(span.slice, lane == 0 ? 1 : 0);
+        EXPECT_EQ(span.wait, (Wait{1 - lane, 1}));
+      }
+      EXPECT_GT(waited, 10'000) << "lane " << lane;
+    }
+    EXPECT_EQ(crossings(schedule).size(), 2U);
+    EXPECT_EQ(crossings(schedule)[0], (Crossing{1, 0, 0, 1}));
+  }
 }
 
 // Two sessions' worth of executors on one crew, from two threads.

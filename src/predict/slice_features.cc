@@ -1,0 +1,338 @@
+#include "predict/slice_features.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace tandem::predict {
+namespace {
+
+using M = const SliceMeasures&;
+constexpr FeatureKind kArgument = FeatureKind::kArgument;
+constexpr FeatureKind kKernel = FeatureKind::kKernel;
+
+// Only ever add at the end: predictors on disk know the numbers.
+constexpr std::array<std::string_view, 48> kImplementations = {"loops_tiled_gemm",
+                                                               "loops_batched_gemm",
+                                                               "loops_depthwise",
+                                                               "loops_pool",
+                                                               "loops_reduce",
+                                                               "loops_rows",
+                                                               "loops_elementwise",
+                                                               "loops_copy",
+                                                               "loops_resize",
+                                                               "onednn_direct",
+                                                               "onednn_winograd",
+                                                               "xnnpack_conv",
+                                                               "cl_conv",
+                                                               "cl_conv1x1",
+                                                               "cl_linear",
+                                                               "cl_conv_transpose",
+                                                               "cl_conv_narrow",
+                                                               "cl_conv1x1_narrow",
+                                                               "cl_linear_narrow",
+                                                               "cl_conv_grouped",
+                                                               "cl_conv1x1_grouped",
+                                                               "cl_conv_items",
+                                                               "cl_conv1x1_items",
+                                                               "cl_linear_items",
+                                                               "cl_conv_transpose_items",
+                                                               "cl_winograd_2x2",
+                                                               "cl_winograd_4x4",
+                                                               "cl_matmul",
+                                                               "cl_matmul_items",
+                                                               "cl_depthwise",
+                                                               "cl_pool_max",
+                                                               "cl_pool_average",
+                                                               "cl_resize",
+                                                               "cl_reduce",
+                                                               "cl_softmax",
+                                                               "cl_layer_norm",
+                                                               "cl_unary",
+                                                               "cl_binary",
+                                                               "cl_concat",
+                                                               "cl_copy",
+                                                               "cl_reshape_copy",
+                                                               "cl_reshape",
+                                                               "cl_gather",
+                                                               "cl_pad",
+                                                               "cl_conv_4x4_items",
+                                                               "cl_conv1x1_4x4_items",
+                                                               "cl_linear_4x4_items",
+                                                               "cl_conv_transpose_4x4_items"};
+
+// Fragments of oneDNN's names that tell its kernels apart, most telling first. As above.
+constexpr std::array<std::string_view, 8> kVariants = {
+    "brgconv_1x1", "brgconv", "jit_1x1", "wino", "jit:avx512", "jit:avx2", "jit", "gemm"};
+
+constexpr std::array<std::string_view, 16> kKinds = {
+    "conv",  "conv_transpose", "linear", "matmul", "pool",    "reduce", "softmax", "layer_norm",
+    "unary", "binary",         "concat", "copy",   "reshape", "gather", "pad",     "resize"};
+
+// Functions and variants by what they cost: cheap ones, then those with divisions, then
+// transcendental ones. 0: none.
+constexpr std::array<std::string_view, 46> kFunctions = {
+    "",           "identity", "nearest",      "n",          "nn",   "relu",    "clip",
+    "abs",        "neg",      "floor",        "ceil",       "max",  "min",     "add",
+    "sub",        "mul",      "sum",          "prod",       "mean", "average", "l2",
+    "leaky_relu", "constant", "edge",         "reflect",    "nt",   "tn",      "tt",
+    "linear",     "cubic",    "hard_sigmoid", "hard_swish", "sqrt", "div",     "reciprocal",
+    "exp",        "log",      "sigmoid",      "tanh",       "silu", "elu",     "gelu",
+    "gelu_tanh",  "erf",      "softplus",     "pow"};
+
+template <size_t N>
+int position(const std::array<std::string_view, N>& names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? 0 : static_cast<int>(found - names.begin()) + 1;
+}
+
+int function_number(std::string_view name) { return position(kFunctions, name); }
+
+// Reads "14x32" at the end of `text`.
+bool parse_tile(std::string_view text, ImplementationName* name) {
+  const char* end = text.data() + text.size();
+  const auto rows = std::from_chars(text.data(), end, name->tile_rows);
+  if (rows.ec != std::errc() || rows.ptr == end || *rows.ptr != 'x') return false;
+  const auto columns = std::from_chars(rows.ptr + 1, end, name->tile_columns);
+  return columns.ec == std::errc() && columns.ptr == end;
+}
+
+double number(int64_t value) { return static_cast<double>(value); }
+double ceil_div(double a, double b) { return std::ceil(a / std::max(b, 1.0)); }
+// 0 where the cache is not known.
+double against(double bytes, int64_t cache) { return cache > 0 ? bytes / number(cache) : 0; }
+double remainder(double extent, double tile) { return tile > 1 ? std::fmod(extent, tile) : 0; }
+double pieces(double bytes, int64_t run) { return bytes / 4 / std::max<double>(1, number(run)); }
+double log2_of(double value) { return std::log2(std::max(value, 1.0)); }
+
+std::vector<SliceFeature> argument_features() {
+  return {
+      {{"kind", "1", "which operator of the family", kArgument},
+       [](M m) { return number(position(kKinds, m.c.kind)); }},
+      {{"variant", "1", "what it computes: functions cost differently", kArgument},
+       [](M m) { return number(function_number(m.c.variant)); }},
+      {{"activation", "1", "what is computed of each result", kArgument},
+       [](M m) { return number(function_number(m.c.activation)); }},
+      {{"residual", "1", "another tensor is read and added", kArgument},
+       [](M m) { return m.c.has_residual ? 1.0 : 0.0; }},
+      {{"operands", "1", "tensors that are read", kArgument},
+       [](M m) { return number(m.c.operands); }},
+      {{"batch", "1", "of the part: independent problems", kArgument},
+       [](M m) { return number(m.c.part_batch()); }},
+      {{"height", "elements", "of the part", kArgument},
+       [](M m) { return number(m.c.part_height()); }},
+      {{"width", "elements", "of the part: how lines fill tiles", kArgument},
+       [](M m) { return number(m.c.part_width()); }},
+      {{"rows", "1", "pixels or rows of the part: how often weights are used", kArgument},
+       [](M m) { return m.rows; }},
+      {{"columns", "1", "channels of the part: how often the input is used", kArgument},
+       [](M m) { return m.columns; }},
+      {{"depth", "1", "products that a result sums: the inner loop", kArgument},
+       [](M m) { return m.depth; }},
+      {{"in_channels", "1", "of the input", kArgument},
+       [](M m) { return number(m.c.in_channels); }},
+      {{"kernel_height", "elements", "lines of input that a line of output needs", kArgument},
+       [](M m) { return number(m.c.kernel_height); }},
+      {{"kernel_width", "elements", "how often an input pixel is read", kArgument},
+       [](M m) { return number(m.c.kernel_width); }},
+      {{"stride", "elements", "how little of each line read is used", kArgument},
+       [](M m) { return number(m.c.stride_height * m.c.stride_width); }},
+      {{"dilation", "elements", "how far apart the pixels of a window are", kArgument},
+       [](M m) { return number(m.c.dilation_height); }},
+      {{"groups", "1", "of channels: how short the inner loop is", kArgument},
+       [](M m) { return number(m.c.groups); }},
+      {{"reduced", "1", "elements that make one result or one sum", kArgument},
+       [](M m) { return number(m.c.reduced); }},
+      {{"axis", "1", "along which the part is cut; 0: whole", kArgument},
+       [](M m) { return number(static_cast<int64_t>(m.c.axis)); }},
+      {{"flops", "FLOP", "arithmetic", kArgument}, [](M m) { return m.c.flops; }},
+      {{"in_bytes", "B", "activations that are read", kArgument}, [](M m) { return m.c.in_bytes; }},
+      {{"weight_bytes", "B", "weights that are read", kArgument},
+       [](M m) { return m.c.weight_bytes; }},
+      {{"out_bytes", "B", "results that are written", kArgument},
+       [](M m) { return m.c.out_bytes; }},
+      {{"bytes", "B", "what memory moves at least", kArgument}, [](M m) { return m.c.bytes(); }},
+      {{"intensity", "FLOP/B", "whether arithmetic or memory is the limit", kArgument},
+       [](M m) { return m.c.flops / std::max(m.c.bytes(), 1.0); }},
+      {{"threads", "1", "the caller's choice of threads", kArgument},
+       [](M m) { return number(m.c.threads); }},
+      {{"repeated", "1", "1 if the same ran just before, so that its data are in caches",
+        kArgument},
+       [](M m) { return m.c.repeated ? 1.0 : 0.0; }},
+      {{"load", "1", "what other lanes do: 1 memory, 2 arithmetic", kArgument},
+       [](M m) { return number(static_cast<int64_t>(m.c.load)); }},
+  };
+}
+
+std::vector<SliceFeature> kernel_features() {
+  return {
+      {{"implementation", "1", "which kernel runs", kKernel},
+       [](M m) {
+         return number(implementation_number(split_implementation(m.c.implementation).base));
+       }},
+      {{"library_variant", "1", "which of a library's kernels runs", kKernel},
+       [](M m) { return number(variant_number(m.c.library_variant)); }},
+      {{"computed_flops", "FLOP", "arithmetic with the padding of tiles", kKernel},
+       [](M m) { return m.work(); }},
+      {{"unit_flops", "FLOP", "arithmetic of the thread or compute unit that has most", kKernel},
+       [](M m) { return m.work() / m.groups * m.waves; }},
+      {{"waste", "1", "computed over useful arithmetic: 1 is none; Winograd has less", kKernel},
+       [](M m) { return m.waste(); }},
+      {{"tile_rows", "1", "results along rows that registers hold: reuse of weights", kKernel},
+       [](M m) { return m.tile_rows; }},
+      {{"tile_columns", "1", "results along channels that registers hold: reuse of the input",
+        kKernel},
+       [](M m) { return m.tile_columns; }},
+      {{"rows_left", "1", "rows beyond whole tiles", kKernel},
+       [](M m) { return remainder(m.rows, m.tile_rows); }},
+      {{"columns_left", "1", "channels beyond whole tiles", kKernel},
+       [](M m) { return remainder(m.columns, m.tile_columns); }},
+      {{"row_tiles", "1", "tiles along rows", kKernel}, [](M m) { return m.row_tiles; }},
+      {{"column_tiles", "1", "tiles along channels", kKernel}, [](M m) { return m.column_tiles; }},
+      {{"work_groups", "1", "pieces of work that are handed out", kKernel},
+       [](M m) { return m.groups; }},
+      {{"waves", "1", "rounds of work-groups over compute units or threads", kKernel},
+       [](M m) { return m.waves; }},
+      {{"imbalance", "1", "all rounds full over the work there is: 1 is even", kKernel},
+       [](M m) { return m.waves * m.units / m.groups; }},
+      {{"group_flops", "FLOP", "arithmetic of one work-group: against what starting it costs",
+        kKernel},
+       [](M m) { return m.work() / m.groups; }},
+      {{"local_size", "1", "work-items in a work-group", kKernel},
+       [](M m) {
+         return m.c.lane.kind == "opencl" ? number(std::max<int64_t>(1, m.c.local_size[0]) *
+                                                   std::max<int64_t>(1, m.c.local_size[1]) *
+                                                   std::max<int64_t>(1, m.c.local_size[2]))
+                                          : 0.0;
+       }},
+      {{"global_size", "1", "work-items of the first kernel", kKernel},
+       [](M m) {
+         return number(std::max<int64_t>(1, m.c.global_size[0]) *
+                       std::max<int64_t>(1, m.c.global_size[1]) *
+                       std::max<int64_t>(1, m.c.global_size[2]));
+       }},
+      {{"dispatches", "1", "kernels enqueued or passes made: each has its fixed cost", kKernel},
+       [](M m) { return number(m.c.dispatches); }},
+      {{"working_set_l1", "1", "what one thread touches over its first-level cache", kKernel},
+       [](M m) { return against(m.unit_bytes, m.c.lane.l1_bytes); }},
+      {{"working_set_l2", "1", "what one thread touches over its second-level cache", kKernel},
+       [](M m) { return against(m.unit_bytes, m.c.lane.l2_bytes); }},
+      {{"working_set_l3", "1", "everything touched over the last-level cache", kKernel},
+       [](M m) { return against(m.c.bytes(), m.c.lane.l3_bytes); }},
+      {{"weights_l2", "1", "weights over the second-level cache: read again for each tile of rows",
+        kKernel},
+       [](M m) { return against(m.c.weight_bytes, m.c.lane.l2_bytes); }},
+      {{"input_l2", "1", "input over the second-level cache: read again for each set of channels",
+        kKernel},
+       [](M m) { return against(m.c.in_bytes, m.c.lane.l2_bytes); }},
+      {{"panel_l1", "1", "weights of one tile over the first-level cache", kKernel},
+       [](M m) { return against(4 * m.depth * m.tile_columns, m.c.lane.l1_bytes); }},
+      {{"lines_l1", "1", "lines of input that one line of output needs, over the first-level cache",
+        kKernel},
+       [](M m) {
+         return against(4 * number(m.c.kernel_height * m.c.in_width * m.c.in_pitch),
+                        m.c.lane.l1_bytes);
+       }},
+      {{"cold_bytes", "B", "what comes from beyond the second-level cache", kKernel},
+       [](M m) { return m.cold_bytes; }},
+      {{"streamed_bytes", "B", "input read once for each set of columns, weights for each of rows",
+        kKernel},
+       [](M m) {
+         return m.c.in_bytes * std::max(1.0, m.column_tiles) +
+                m.c.weight_bytes * std::max(1.0, m.row_tiles);
+       }},
+      {{"input_pieces", "1", "runs of memory that are read", kKernel},
+       [](M m) { return m.input_pieces; }},
+      {{"output_pieces", "1", "runs of memory that are written: a strided destination", kKernel},
+       [](M m) { return m.output_pieces; }},
+      {{"input_run", "elements", "length of those runs: how vectors fill", kKernel},
+       [](M m) { return number(m.c.in_run); }},
+      {{"output_run", "elements", "length of those runs: how vectors fill", kKernel},
+       [](M m) { return number(m.c.out_run); }},
+      {{"output_gap", "elements", "from one written row to the next, beyond the row", kKernel},
+       [](M m) { return number(m.c.out_pitch) - m.columns; }},
+      {{"input_alias", "1", "distance of input rows in pages: whole ones compete for cache lines",
+        kKernel},
+       [](M m) { return std::fmod(number(m.c.in_pitch) / 1024, 1); }},
+      {{"transposes", "1", "log2 of the distance from element to element of a transposing copy",
+        kKernel},
+       [](M m) { return log2_of(std::abs(number(m.c.in_channel_step))); }},
+      {{"reduced_step", "elements", "distance of the elements of a sum", kKernel},
+       [](M m) { return number(m.c.reduced_step); }},
+      {{"units", "1", "compute units or threads that the slice can use", kKernel},
+       [](M m) { return m.units; }},
+  };
+}
+
+}  // namespace
+
+ImplementationName split_implementation(std::string_view name) {
+  ImplementationName result{.base = name};
+  const size_t at = name.rfind('_');
+  if (at == std::string_view::npos || !parse_tile(name.substr(at + 1), &result)) return {name};
+  result.base = name.substr(0, at);
+  // Winograd without a size of tiles is a name in itself.
+  if (result.base == "cl_winograd") return {.base = name};
+  return result;
+}
+
+int implementation_number(std::string_view base) { return position(kImplementations, base); }
+
+int variant_number(std::string_view library_variant) {
+  if (library_variant.empty()) return 0;
+  for (size_t i = 0; i < kVariants.size(); ++i) {
+    if (library_variant.find(kVariants[i]) != std::string_view::npos) {
+      return static_cast<int>(i) + 1;
+    }
+  }
+  return static_cast<int>(kVariants.size()) + 1;
+}
+
+SliceMeasures::SliceMeasures(const SliceCase& slice) : c(slice) {
+  rows = number(c.part_batch() * c.part_height() * c.part_width());
+  columns = number(c.part_channels());
+  depth = c.kind == "pool" ? number(c.kernel_height * c.kernel_width)
+                           : number(c.in_channels * c.kernel_height * c.kernel_width / c.groups);
+  const bool device = c.lane.kind == "opencl";
+  units = number(std::max<int64_t>(1, device ? c.lane.compute_units : c.threads));
+  const ImplementationName name = split_implementation(c.implementation);
+  tile_rows = number(std::max<int64_t>(1, name.tile_rows > 0 ? name.tile_rows
+                                          : device           ? 1
+                                                             : c.local_size[1]));
+  tile_columns = number(std::max<int64_t>(1, name.tile_columns > 0 ? name.tile_columns
+                                             : device              ? 1
+                                                                   : c.local_size[0]));
+  row_tiles = ceil_div(rows, tile_rows);
+  column_tiles = ceil_div(columns, tile_columns);
+  groups = std::max(1.0, number(c.work_groups));
+  waves = ceil_div(groups, units);
+  unit_bytes = (c.in_bytes + c.out_bytes) / units + c.weight_bytes;
+  input_pieces = pieces(c.in_bytes, c.in_run);
+  output_pieces = pieces(c.out_bytes, c.out_run);
+  cold_bytes = c.repeated ? std::max(0.0, c.bytes() - number(c.lane.l2_bytes)) : c.bytes();
+}
+
+const std::vector<SliceFeature>& slice_features() {
+  static const std::vector<SliceFeature> features = [] {
+    std::vector<SliceFeature> all = argument_features();
+    for (SliceFeature& feature : kernel_features()) all.push_back(std::move(feature));
+    return all;
+  }();
+  return features;
+}
+
+bool is_argument(const Feature& feature) { return feature.kind == FeatureKind::kArgument; }
+
+Frame slice_frame() {
+  std::vector<Feature> columns;
+  for (const SliceFeature& feature : slice_features()) columns.push_back(feature.feature);
+  return Frame(std::move(columns));
+}
+
+void append_slice_row(const SliceCase& slice, std::vector<double>* row) {
+  const SliceMeasures measures(slice);
+  for (const SliceFeature& feature : slice_features()) row->push_back(feature.value(measures));
+}
+
+}  // namespace tandem::predict

@@ -1,0 +1,71 @@
+// The features of slices on this engine's lanes: every one with its unit, and what of the time it
+// explains.
+//
+// Arguments are what the operator, the part and the caller's choices say (threads, what runs
+// beside it). Kernel features are what the lane says that it will do, what follows from it on the
+// lane's cores, and how memory is laid out.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "predict/frame.h"
+#include "predict/slice_case.h"
+
+namespace tandem::predict {
+
+// An implementation's name without the size of its tiles, and that size ("cl_conv1x1_14x32" has
+// tiles of 14 rows and 32 columns).
+struct ImplementationName {
+  std::string_view base;
+  int64_t tile_rows = 0;  // 0: the name has none
+  int64_t tile_columns = 0;
+};
+ImplementationName split_implementation(std::string_view name);
+
+// The same number for a name in every version: known ones are listed in the source, in an order
+// that only grows. 0: not known.
+int implementation_number(std::string_view base);
+int variant_number(std::string_view library_variant);
+
+// What features are computed from. Rows are pixels or rows of the output; columns its channels.
+struct SliceMeasures {
+  explicit SliceMeasures(const SliceCase& slice);
+
+  const SliceCase& c;
+  double rows = 0;     // of the part
+  double columns = 0;  // of the part
+  double depth = 0;    // products that a result sums
+  double units = 1;    // that compute at once: threads, or compute units
+  double tile_rows = 1;
+  double tile_columns = 1;
+  double row_tiles = 0;
+  double column_tiles = 0;
+  double groups = 1;        // work-groups or tiles
+  double waves = 1;         // rounds of `groups` over `units`
+  double unit_bytes = 0;    // what one unit touches: its share of input and output, all weights
+  double input_pieces = 0;  // runs of memory that the part reads
+  double output_pieces = 0;
+  double cold_bytes = 0;  // that come from beyond the second-level cache
+
+  double waste() const { return c.flops > 0 ? c.computed_flops / c.flops : 1; }
+  double work() const { return c.computed_flops > 0 ? c.computed_flops : c.flops; }
+};
+
+struct SliceFeature {
+  Feature feature;
+  double (*value)(const SliceMeasures&);
+};
+
+// In the order of columns.
+const std::vector<SliceFeature>& slice_features();
+
+// The columns that models take: all of them, or the arguments alone.
+using FeatureFilter = std::function<bool(const Feature&)>;
+bool is_argument(const Feature& feature);
+
+// An empty frame of all features; and one row for it.
+Frame slice_frame();
+void append_slice_row(const SliceCase& slice, std::vector<double>* row);
+
+}  // namespace tandem::predict

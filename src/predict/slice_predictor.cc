@@ -1,0 +1,241 @@
+#include "predict/slice_predictor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace tandem::predict {
+namespace {
+
+constexpr const char* kAllFamilies = "all";
+constexpr const char* kSlowdown = "slowdown";
+
+// What the line that trees correct is made of.
+std::vector<std::string> cost_terms(SliceKnowledge knowledge, SliceFamily family) {
+  if (knowledge == SliceKnowledge::kFlops) return {"flops"};
+  if (knowledge == SliceKnowledge::kArguments) return {"flops", "bytes"};
+  switch (family) {
+    case SliceFamily::kCopy:
+      return {"bytes", "input_pieces", "output_pieces"};
+    case SliceFamily::kElementwise:
+    case SliceFamily::kPool:
+    case SliceFamily::kSoftmax:
+    case SliceFamily::kLayerNorm:
+    case SliceFamily::kReduce:
+      return {"unit_flops", "bytes", "output_pieces"};
+    default:
+      return {"unit_flops", "bytes", "dispatches"};
+  }
+}
+
+RegressorOptions regressor_options(const SlicePredictorOptions& options, SliceFamily family) {
+  RegressorOptions result{.cost_terms = cost_terms(options.knowledge, family),
+                          .boosting = options.boosting};
+  result.trees = options.knowledge != SliceKnowledge::kFlops;
+  if (options.knowledge == SliceKnowledge::kArguments) result.class_column = "kind";
+  if (options.knowledge == SliceKnowledge::kKernels) result.class_column = "implementation";
+  return result;
+}
+
+// Samples by index, with what regressors take.
+struct Selection {
+  std::vector<size_t> rows;
+  std::vector<double> values;
+  std::vector<std::string> groups;
+
+  size_t shapes() const { return std::set<std::string>(groups.begin(), groups.end()).size(); }
+  void add(size_t row, double value, const std::string& group) {
+    rows.push_back(row);
+    values.push_back(value);
+    groups.push_back(group);
+  }
+};
+
+// Which shapes differ by little: union-find over those that agree in all that is no extent.
+class ShapeClasses {
+ public:
+  size_t add(const SliceCase& slice) {
+    const auto [entry, fresh] = index_.try_emplace(shape_key(slice), parents_.size());
+    if (!fresh) return entry->second;
+    const size_t id = entry->second;
+    parents_.push_back(id);
+    extents_.push_back({slice.batch, slice.height, slice.width, slice.channels, slice.in_height,
+                        slice.in_width, slice.in_channels, slice.reduced});
+    std::vector<size_t>& same = by_kind_[rest_of(slice)];
+    for (const size_t other : same) {
+      if (are_near(extents_[id], extents_[other])) parents_[root(id)] = root(other);
+    }
+    same.push_back(id);
+    return id;
+  }
+  size_t root(size_t id) const {
+    while (parents_[id] != id) id = parents_[id];
+    return id;
+  }
+
+ private:
+  using Extents = std::array<int64_t, 8>;
+  static std::string rest_of(const SliceCase& c) {
+    return fmt::format("{} {} {} {}x{} {}x{} {} {}", c.kind, c.variant, to_string(c.family),
+                       c.kernel_height, c.kernel_width, c.stride_height, c.stride_width,
+                       c.dilation_height, c.groups > 1);
+  }
+  static bool are_near(const Extents& a, const Extents& b) {
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (16 * std::abs(a[i] - b[i]) > std::max(a[i], b[i])) return false;
+    }
+    return true;
+  }
+
+  std::map<std::string, size_t> index_;
+  std::map<std::string, std::vector<size_t>> by_kind_;
+  std::vector<size_t> parents_;
+  std::vector<Extents> extents_;
+};
+
+}  // namespace
+
+std::vector<std::string> slice_feature_names() { return slice_frame().names(); }
+
+std::vector<std::string> shape_groups(std::span<const SliceSample> samples) {
+  ShapeClasses classes;
+  std::vector<size_t> ids;
+  for (const SliceSample& sample : samples) ids.push_back(classes.add(sample.slice));
+  std::vector<std::string> groups;
+  for (const size_t id : ids) groups.push_back(fmt::to_string(classes.root(id)));
+  return groups;
+}
+
+Frame SlicePredictor::columns_of(const Frame& frame) const {
+  if (knowledge_ == SliceKnowledge::kKernels) return frame;
+  return frame.with_features(is_argument);
+}
+
+StatusOr<Frame> SlicePredictor::frame_of(std::span<const SliceCase* const> slices) const {
+  Frame frame = slice_frame();
+  std::vector<double> row;
+  for (const SliceCase* slice : slices) {
+    row.clear();
+    append_slice_row(*slice, &row);
+    TANDEM_RETURN_IF_ERROR(frame.add(row).with_context("a slice of " + shape_key(*slice)));
+  }
+  return columns_of(frame);
+}
+
+StatusOr<SlicePredictor> SlicePredictor::fit(std::span<const SliceSample* const> samples,
+                                             std::span<const std::string> groups,
+                                             const SlicePredictorOptions& options) {
+  SlicePredictor predictor;
+  predictor.knowledge_ = options.knowledge;
+  std::vector<const SliceCase*> slices;
+  std::map<SliceFamily, Selection> families;
+  Selection all;
+  Selection loaded;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const SliceSample& sample = *samples[i];
+    slices.push_back(&sample.slice);
+    if (sample.slice.load != OtherLoad::kNone) {
+      if (sample.alone_us > 0) loaded.add(i, sample.us / sample.alone_us, groups[i]);
+      continue;
+    }
+    families[sample.slice.family].add(i, sample.us, groups[i]);
+    all.add(i, sample.us, groups[i]);
+  }
+  TANDEM_ASSIGN_OR_RETURN(const Frame frame, predictor.frame_of(slices));
+  const auto fit = [&](const Selection& selection, const RegressorOptions& regression) {
+    return Regressor::fit(frame.with_rows(selection.rows), selection.values, selection.groups,
+                          regression);
+  };
+  bool some_are_few = families.size() < static_cast<size_t>(kSliceFamilies);
+  for (const auto& [family, selection] : families) {
+    if (selection.rows.size() < kFewestRows || selection.shapes() < kFewestShapes) {
+      some_are_few = true;
+      continue;
+    }
+    TANDEM_ASSIGN_OR_RETURN(Regressor regressor,
+                            fit(selection, regressor_options(options, family)));
+    predictor.families_.emplace(family, std::move(regressor));
+  }
+  if (some_are_few && !all.rows.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(predictor.all_families_,
+                            fit(all, regressor_options(options, SliceFamily::kConvOther)));
+  }
+  if (loaded.rows.size() >= kFewestRows && options.knowledge != SliceKnowledge::kFlops) {
+    // A constant that the trees correct.
+    RegressorOptions regression{.cost_terms = {}, .boosting = options.boosting};
+    TANDEM_ASSIGN_OR_RETURN(predictor.slowdown_, fit(loaded, regression));
+  }
+  return predictor;
+}
+
+StatusOr<std::vector<double>> SlicePredictor::predict(
+    std::span<const SliceCase* const> slices) const {
+  std::map<SliceFamily, std::vector<size_t>> families;
+  for (size_t i = 0; i < slices.size(); ++i) families[slices[i]->family].push_back(i);
+  std::vector<double> times(slices.size());
+  for (const auto& [family, rows] : families) {
+    const auto own = families_.find(family);
+    if (own == families_.end() && !all_families_) {
+      return failed_precondition(
+          fmt::format("the predictor of this lane has seen no {}: profile more, and train again",
+                      to_string(family)));
+    }
+    const Regressor& regressor = own == families_.end() ? *all_families_ : own->second;
+    std::vector<const SliceCase*> asked;
+    for (const size_t row : rows) asked.push_back(slices[row]);
+    TANDEM_ASSIGN_OR_RETURN(const Frame frame, frame_of(asked));
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<double> predicted, regressor.predict(frame));
+    for (size_t i = 0; i < rows.size(); ++i) times[rows[i]] = predicted[i];
+  }
+  return times;
+}
+
+StatusOr<std::vector<double>> SlicePredictor::slowdowns(
+    std::span<const SliceCase* const> slices) const {
+  std::vector<double> result(slices.size(), 1);
+  if (!slowdown_) return result;
+  TANDEM_ASSIGN_OR_RETURN(const Frame frame, frame_of(slices));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<double> predicted, slowdown_->predict(frame));
+  for (size_t i = 0; i < slices.size(); ++i) {
+    if (slices[i]->load != OtherLoad::kNone) result[i] = std::max(1.0, predicted[i]);
+  }
+  return result;
+}
+
+std::map<SliceFamily, TrainingStatistics> SlicePredictor::statistics() const {
+  std::map<SliceFamily, TrainingStatistics> all;
+  for (const auto& [family, regressor] : families_) all[family] = regressor.statistics();
+  return all;
+}
+
+std::map<std::string, std::string> SlicePredictor::to_texts(const Fingerprints& made_for) const {
+  std::map<std::string, std::string> texts;
+  for (const auto& [family, regressor] : families_) {
+    texts[to_string(family)] = regressor.to_text(made_for);
+  }
+  if (all_families_) texts[kAllFamilies] = all_families_->to_text(made_for);
+  if (slowdown_) texts[kSlowdown] = slowdown_->to_text(made_for);
+  return texts;
+}
+
+StatusOr<SlicePredictor> SlicePredictor::parse(const std::map<std::string, std::string>& texts,
+                                               const Regressor::Expectation& expected) {
+  SlicePredictor predictor;
+  for (const auto& [name, text] : texts) {
+    StatusOr<Regressor> regressor = Regressor::parse(text, expected);
+    if (!regressor.ok()) return regressor.status().with_context("predictor of " + name);
+    if (name == kAllFamilies) {
+      predictor.all_families_ = std::move(*regressor);
+    } else if (name == kSlowdown) {
+      predictor.slowdown_ = std::move(*regressor);
+    } else {
+      TANDEM_ASSIGN_OR_RETURN(const SliceFamily family, parse_slice_family(name));
+      predictor.families_.emplace(family, std::move(*regressor));
+    }
+  }
+  return predictor;
+}
+
+}  // namespace tandem::predict

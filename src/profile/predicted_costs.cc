@@ -1,0 +1,287 @@
+#include "profile/predicted_costs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "profile/describe_slice.h"
+#include "profile/signature.h"
+#include "support/log.h"
+
+namespace tandem {
+namespace {
+
+using predict::OtherLoad;
+using predict::SliceCase;
+using predict::SlicePredictor;
+
+constexpr double kImpossible = std::numeric_limits<double>::infinity();
+// Axes of an operator that searches cut, in the order of partition_axes().
+constexpr size_t kAxes = 2;
+// Along an axis, a slice that was not prepared brings along so many others, evenly spread.
+constexpr int kSpread = 64;
+
+// All tensors at `nowhere`: lanes choose implementations by shapes and strides.
+TensorBindings bindings_without_memory(const Graph& graph, const Placement& placement,
+                                       std::byte* nowhere) {
+  TensorBindings bindings;
+  for (size_t id = 0; id < graph.tensors().size(); ++id) {
+    const Tensor& tensor = graph.tensors()[id];
+    TensorView view{tensor.type, tensor.dims, placement.tensors[id].strides, nullptr};
+    if (tensor.kind != TensorKind::kConstant) view.data = nowhere;
+    bindings.views.push_back(std::move(view));
+  }
+  return bindings;
+}
+
+int64_t size_of(const Slice& slice) { return slice.whole() ? 0 : slice.end - slice.begin; }
+
+// Slices of 1/steps and so on, from the start of the axis.
+void add_parts(const Graph& graph, OperatorId op, const PartitionAxis& axis, int steps,
+               std::vector<Slice>* slices) {
+  const int64_t extent = graph.output_of(op).dims[axis.axis];
+  const int64_t units = (extent + axis.granularity - 1) / axis.granularity;
+  int64_t before = 0;
+  for (int step = 1; step < steps; ++step) {
+    const int64_t end = units * step / steps * axis.granularity;
+    if (end <= before || end >= extent) continue;
+    slices->push_back({op, axis.axis, 0, end});
+    before = end;
+  }
+}
+
+// Only the models that the graph needs are read.
+std::map<std::string, std::string> texts_for(const Graph& graph, const Placement& placement,
+                                             const std::map<std::string, std::string>& models) {
+  std::map<std::string, std::string> texts;
+  for (size_t op = 0; op < graph.operators().size(); ++op) {
+    if (!placement.launched[op]) continue;
+    const char* family = to_string(family_of(graph, static_cast<OperatorId>(op)));
+    auto found = models.find(family);
+    if (found == models.end()) found = models.find("all");
+    if (found != models.end()) texts.insert(*found);
+  }
+  const auto slowdown = models.find("slowdown");
+  if (slowdown != models.end()) texts.insert(*slowdown);
+  return texts;
+}
+
+}  // namespace
+
+struct PredictedCosts::LaneModel {
+  std::string name;
+  int max_threads = 1;
+  predict::LaneFacts facts;
+  double memory_gbps = 0;
+  SlicePredictor predictor;
+  std::unique_ptr<LaneProgram> program;
+  std::unordered_map<Key, Answer> answers;
+};
+
+PredictedCosts::PredictedCosts(const Graph& graph, TransferCosts transfers)
+    : graph_(graph), placement_(analyse(graph)), transfers_(std::move(transfers)) {
+  std::map<std::string, int> known;
+  for (size_t op = 0; op < graph.operators().size(); ++op) {
+    if (!placement_.launched[op]) {
+      question_of_.push_back(kNone);
+      continue;
+    }
+    const std::string text = signature(graph, placement_, static_cast<OperatorId>(op));
+    question_of_.push_back(known.try_emplace(text, static_cast<int>(op)).first->second);
+  }
+}
+
+PredictedCosts::~PredictedCosts() = default;
+
+StatusOr<std::unique_ptr<PredictedCosts>> PredictedCosts::create(
+    const Graph& graph, const std::vector<Lane*>& lanes, const predict::PredictorFile& predictors,
+    TransferCosts transfers, const TensorBindings* bindings) {
+  std::unique_ptr<PredictedCosts> costs(new PredictedCosts(graph, std::move(transfers)));
+  const TensorBindings nowhere = bindings_without_memory(graph, costs->placement_, costs->nowhere_);
+  for (Lane* lane : lanes) {
+    TANDEM_RETURN_IF_ERROR(costs->load_lane(lane, predictors, bindings ? *bindings : nowhere));
+  }
+  return costs;
+}
+
+Status PredictedCosts::load_lane(Lane* lane, const predict::PredictorFile& predictors,
+                                 const TensorBindings& bindings) {
+  const std::string& name = lane->info().name;
+  const auto found = predictors.lanes.find(name);
+  if (found == predictors.lanes.end()) {
+    return not_found(fmt::format(
+        "there are no predictors for lane {}: run `tandem profile` and `tandem train`", name));
+  }
+  auto model = std::make_unique<LaneModel>();
+  model->name = name;
+  model->max_threads = std::max(1, lane->info().max_threads);
+  model->facts = found->second.facts;
+  model->memory_gbps = found->second.memory_gbps;
+  // That the file is of this platform and engine was checked when it was read.
+  TANDEM_ASSIGN_OR_RETURN(
+      model->predictor,
+      SlicePredictor::parse(texts_for(graph_, placement_, found->second.models),
+                            {predict::slice_feature_names(), predictors.made_for, false}));
+  TANDEM_ASSIGN_OR_RETURN(model->program, lane->load(graph_, bindings));
+  lanes_.push_back(std::move(model));
+  return {};
+}
+
+// Operator 24 bits, threads 8, axis 4, size 28: more than graphs and machines have.
+PredictedCosts::Key PredictedCosts::key_of(int lane, const Slice& slice, int threads) const {
+  const LaneModel& model = *lanes_[lane];
+  const int team = threads <= 0 ? model.max_threads : std::min(threads, model.max_threads);
+  Key key = static_cast<Key>(question_of_[slice.op]);
+  key = key << 8 | static_cast<Key>(team);
+  key = key << 4 | static_cast<Key>(slice.axis + 1);
+  return key << 28 | static_cast<Key>(size_of(slice));
+}
+
+Status PredictedCosts::prepare(const std::vector<LaneSlice>& slices) const {
+  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
+    std::vector<LaneSlice> open;
+    std::vector<Key> keys;
+    std::set<Key> asked;
+    for (const LaneSlice& slice : slices) {
+      if (slice.lane != static_cast<int>(lane) || question_of_[slice.slice.op] == kNone) continue;
+      const Key key = key_of(slice.lane, slice.slice, slice.threads);
+      if (lanes_[lane]->answers.contains(key) || !asked.insert(key).second) continue;
+      open.push_back(slice);
+      keys.push_back(key);
+    }
+    TANDEM_RETURN_IF_ERROR(answer(static_cast<int>(lane), open, keys)
+                               .with_context("predicting lane " + lanes_[lane]->name));
+  }
+  return {};
+}
+
+Status PredictedCosts::answer(int lane, const std::vector<LaneSlice>& slices,
+                              const std::vector<Key>& keys) const {
+  LaneModel& model = *lanes_[lane];
+  std::vector<Answer*> answers;
+  std::vector<const SliceCase*> questions;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const StatusOr<ImplementationInfo> implementation =
+        model.program->implementation(slices[i].slice, slices[i].threads);
+    Answer& answer = model.answers[keys[i]];
+    if (!implementation.ok()) {
+      if (implementation.status().code() != StatusCode::kUnsupported) {
+        return implementation.status();
+      }
+      answer.us = kImpossible;
+      continue;
+    }
+    answer.question =
+        describe_slice(graph_, placement_, slices[i].slice, model.facts, *implementation);
+    answers.push_back(&answer);
+    questions.push_back(&answer.question);
+  }
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<double> times, model.predictor.predict(questions));
+  for (size_t i = 0; i < times.size(); ++i) answers[i]->us = times[i];
+  return {};
+}
+
+const PredictedCosts::Answer* PredictedCosts::find(int lane, const Slice& slice,
+                                                   int threads) const {
+  const auto& answers = lanes_[lane]->answers;
+  if (question_of_[slice.op] == kNone) return nullptr;  // never runs
+  const Key key = key_of(lane, slice, threads);
+  auto found = answers.find(key);
+  if (found != answers.end()) return &found->second;
+  std::vector<Slice> parts = {slice};
+  if (!slice.whole()) {
+    for (const PartitionAxis& axis : partition_axes(graph_, slice.op)) {
+      if (axis.axis == slice.axis) add_parts(graph_, slice.op, axis, kSpread, &parts);
+    }
+  }
+  std::vector<LaneSlice> asked;
+  for (const Slice& part : parts) asked.push_back({lane, part, threads});
+  if (const Status status = prepare(asked); !status.ok()) {
+    log().warn("no prediction for {}: {}", to_string(graph_, slice), status.message());
+    return nullptr;
+  }
+  found = answers.find(key);
+  return found == answers.end() ? nullptr : &found->second;
+}
+
+double PredictedCosts::slice_us(int lane, const Slice& slice, int threads) const {
+  if (question_of_[slice.op] == kNone) return 0;
+  const Answer* answer = find(lane, slice, threads);
+  return answer ? answer->us : kImpossible;
+}
+
+Status PredictedCosts::add_slowdowns(int lane) const {
+  LaneModel& model = *lanes_[lane];
+  std::vector<Answer*> open;
+  for (auto& [key, answer] : model.answers) {
+    if (!answer.has_slowdowns && answer.us != kImpossible) open.push_back(&answer);
+  }
+  for (const OtherLoad load : {OtherLoad::kMemory, OtherLoad::kCompute}) {
+    std::vector<const SliceCase*> questions;
+    for (Answer* answer : open) {
+      answer->question.load = load;
+      questions.push_back(&answer->question);
+    }
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<double> slowdowns,
+                            model.predictor.slowdowns(questions));
+    for (size_t i = 0; i < open.size(); ++i) {
+      (load == OtherLoad::kMemory ? open[i]->slowdown_memory : open[i]->slowdown_compute) =
+          slowdowns[i];
+    }
+  }
+  for (Answer* answer : open) {
+    answer->question.load = OtherLoad::kNone;
+    answer->has_slowdowns = true;
+  }
+  return {};
+}
+
+Contention PredictedCosts::contention(int lane, const Slice& slice) const {
+  const LaneModel& model = *lanes_[lane];
+  const Answer* answer = find(lane, slice, 0);
+  if (!answer || answer->us == kImpossible) return {};
+  if (!answer->has_slowdowns) {
+    if (const Status status = add_slowdowns(lane); !status.ok()) {
+      log().warn("no slowdowns for lane {}: {}", model.name, status.message());
+      return {};
+    }
+  }
+  Contention contention;
+  if (model.memory_gbps > 0) {
+    const double gbps = answer->question.bytes() / answer->us / 1e3;
+    contention.memory_share = std::clamp(gbps / model.memory_gbps, 0.0, 1.0);
+  }
+  contention.slowdown_memory = answer->slowdown_memory;
+  contention.slowdown_compute = answer->slowdown_compute;
+  return contention;
+}
+
+size_t PredictedCosts::answered() const {
+  size_t count = 0;
+  for (const auto& lane : lanes_) count += lane->answers.size();
+  return count;
+}
+
+std::vector<LaneSlice> usual_slices(const Graph& graph, int lanes, int steps) {
+  const Placement placement = analyse(graph);
+  std::vector<Slice> slices;
+  for (size_t i = 0; i < graph.operators().size(); ++i) {
+    if (!placement.launched[i]) continue;
+    const auto op = static_cast<OperatorId>(i);
+    slices.push_back({.op = op});
+    const std::vector<PartitionAxis> axes = partition_axes(graph, op);
+    for (size_t a = 0; a < std::min(axes.size(), kAxes); ++a) {
+      add_parts(graph, op, axes[a], steps, &slices);
+    }
+  }
+  std::vector<LaneSlice> all;
+  for (int lane = 0; lane < lanes; ++lane) {
+    for (const Slice& slice : slices) all.push_back({lane, slice, 0});
+  }
+  return all;
+}
+
+}  // namespace tandem

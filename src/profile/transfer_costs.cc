@@ -1,0 +1,130 @@
+#include "profile/transfer_costs.h"
+
+#include <algorithm>
+
+#include "profile/copy_timing.h"
+#include "profile/slice_timer.h"
+
+namespace tandem {
+namespace {
+
+// Turns of timing one slice: the first warms up.
+constexpr int kTurns = 20;
+
+template <typename Work>  // Status()
+Status on_lane(LaneCrew& crew, int lane, const Work& work) {
+  Status status;
+  crew.thread(lane).run([&] { status = work(); });
+  return status.with_context("measuring lane " + crew.info(lane).name);
+}
+
+// The operator that is launched and has least to do.
+OperatorId smallest_operator(const Graph& graph) {
+  const Placement placement = analyse(graph);
+  OperatorId smallest = kNone;
+  double least = 0;
+  for (OperatorId op = 0; op < static_cast<OperatorId>(graph.operators().size()); ++op) {
+    if (!placement.launched[op]) continue;
+    const Work work = work_of(graph, op);
+    const double size = work.flops + work.bytes;
+    if (smallest == kNone || size < least) {
+      smallest = op;
+      least = size;
+    }
+  }
+  return smallest;
+}
+
+Status time_enqueueing(const Graph& graph, LaneCrew& crew, int lane, OperatorId op,
+                       const TensorBindings& bindings, double* us) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<LaneProgram> program,
+                          crew.lanes()[lane]->load(graph, bindings));
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Task> task, program->bind(Slice{.op = op}, 0));
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<SliceTimer> timer, SliceTimer::create(crew, lane));
+  for (int turn = 0; turn < kTurns; ++turn) {
+    TANDEM_RETURN_IF_ERROR(timer->time({task.get()}).status());
+  }
+  *us = timer->enqueue_us();
+  return {};
+}
+
+bool has_own_memory(const LaneCrew& crew, int lane) {
+  const QueueLane* queue = crew.queue_lane(lane);
+  return queue && computes_on_own_memory(*queue);
+}
+
+}  // namespace
+
+Status measure_transfers(const Graph& graph, LaneCrew& crew, const std::string& mechanism,
+                         const CalibrationSources& sources, CalibrationData* data) {
+  const auto lanes = static_cast<int>(crew.lanes().size());
+  for (int lane = 0; lane < lanes; ++lane) {
+    const std::string& name = crew.info(lane).name;
+    if (!has_own_memory(crew, lane) || data->copies.contains(name)) continue;
+    TANDEM_ASSIGN_OR_RETURN(const TensorBindings* bindings, sources.memory());
+    TANDEM_RETURN_IF_ERROR(on_lane(crew, lane, [&]() -> Status {
+      TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<LaneProgram> program,
+                              crew.lanes()[lane]->load(graph, *bindings));
+      TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<SliceTimer> timer,
+                              SliceTimer::create(crew, lane));
+      TANDEM_ASSIGN_OR_RETURN(data->copies[name], time_copies(graph, *program, *timer));
+      return {};
+    }));
+  }
+  for (int from = 0; from < lanes; ++from) {
+    for (int to = 0; to < lanes; ++to) {
+      if (from == to) continue;
+      const auto [entry, fresh] = data->crossings.try_emplace(
+          crossing_key(mechanism, crew.info(from).name, crew.info(to).name), 0);
+      if (fresh) {
+        TANDEM_ASSIGN_OR_RETURN(entry->second, sources.crossing(from, to));
+      }
+    }
+  }
+  return {};
+}
+
+Status measure_enqueueing(const Graph& graph, LaneCrew& crew, const CalibrationSources& sources,
+                          CalibrationData* data) {
+  const OperatorId op = smallest_operator(graph);
+  for (int lane = 0; lane < static_cast<int>(crew.lanes().size()); ++lane) {
+    const std::string& name = crew.info(lane).name;
+    if (op == kNone || !crew.queue_lane(lane) || data->enqueueing.contains(name)) continue;
+    TANDEM_ASSIGN_OR_RETURN(const TensorBindings* bindings, sources.memory());
+    double us = 0;
+    TANDEM_RETURN_IF_ERROR(on_lane(
+        crew, lane, [&] { return time_enqueueing(graph, crew, lane, op, *bindings, &us); }));
+    data->enqueueing[name] = us;
+  }
+  return {};
+}
+
+double copy_us(const CopyTimes& copy, const CopySize& size) {
+  return copy.base + copy.per_piece * static_cast<double>(size.pieces) +
+         copy.per_byte * static_cast<double>(size.bytes);
+}
+
+TransferCosts transfer_costs(const LaneCrew& crew, const std::string& mechanism,
+                             const CalibrationData& data) {
+  const auto lanes = static_cast<int>(crew.lanes().size());
+  TransferCosts costs;
+  costs.crossings.assign(lanes, std::vector<double>(lanes, 0));
+  costs.enqueueing.assign(lanes, 0);
+  costs.copies.assign(lanes, {});
+  const auto value_in = [](const auto& map, const std::string& key, auto* value) {
+    const auto found = map.find(key);
+    if (found != map.end()) *value = found->second;
+  };
+  for (int lane = 0; lane < lanes; ++lane) {
+    const std::string& name = crew.info(lane).name;
+    value_in(data.enqueueing, name, &costs.enqueueing[lane]);
+    value_in(data.copies, name, &costs.copies[lane]);
+    for (int to = 0; to < lanes; ++to) {
+      value_in(data.crossings, crossing_key(mechanism, name, crew.info(to).name),
+               &costs.crossings[lane][to]);
+    }
+  }
+  return costs;
+}
+
+}  // namespace tandem

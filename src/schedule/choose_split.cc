@@ -1,0 +1,277 @@
+#include "schedule/choose_split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tandem {
+namespace {
+
+double slowdown(const Contention& of, double memory_share) {
+  return 1 + (of.slowdown_compute - 1) * (1 - memory_share) +
+         (of.slowdown_memory - 1) * memory_share;
+}
+
+class SplitSearch {
+ public:
+  SplitSearch(const Problem& problem, OperatorId op, const SplitSurroundings& surroundings)
+      : problem_(problem), graph_(*problem.graph), op_(op), surroundings_(surroundings) {}
+
+  Split run() const {
+    Split best;
+    const auto consider = [&](std::vector<SplitPart> parts) {
+      const double end = end_us(parts, surroundings_.starts_us(parts));
+      if (end < best.end_us) best = {std::move(parts), end};
+    };
+    for (int lane = 0; lane < lane_count(); ++lane) consider({part(lane, Slice{.op = op_})});
+    for (const PartitionAxis& axis : partition_axes(graph_, op_)) {
+      const int64_t extent = graph_.output_of(op_).dims[axis.axis];
+      if (lane_count() < 2 || extent <= axis.granularity) continue;
+      consider(cut(axis, extent));
+    }
+    return best;
+  }
+
+ private:
+  int lane_count() const { return static_cast<int>(problem_.lanes.size()); }
+
+  // With as many threads as are best for it; all of them among equals.
+  SplitPart part(int lane, const Slice& slice) const {
+    SplitPart best{lane, slice, 0, problem_.cost->slice_us(lane, slice)};
+    for (int threads = problem_.lanes[lane].max_threads / 2; threads >= 1; threads /= 2) {
+      const double us = problem_.cost->slice_us(lane, slice, threads);
+      if (us < best.us) best = {lane, slice, threads, us};
+    }
+    return best;
+  }
+
+  double end_us(const std::vector<SplitPart>& parts, const std::vector<double>& starts) const {
+    const std::vector<double> ends = ends_us(*problem_.cost, parts, starts);
+    double latest = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      latest = std::max(latest, ends[i] + surroundings_.joining_us(parts, parts[i]));
+    }
+    return latest;
+  }
+
+  // Lane l gets units [cuts[l], cuts[l + 1]) of the axis.
+  std::vector<SplitPart> parts_of(const PartitionAxis& axis, int64_t extent,
+                                  const std::vector<int64_t>& cuts) const {
+    std::vector<SplitPart> parts;
+    for (int lane = 0; lane < lane_count(); ++lane) {
+      const int64_t begin = cuts[lane];
+      const int64_t end = cuts[lane + 1];
+      if (begin == end) continue;
+      const bool whole = end - begin == cuts.back();
+      parts.push_back(part(lane, whole ? Slice{.op = op_}
+                                       : Slice{op_, axis.axis, begin * axis.granularity,
+                                               std::min(end * axis.granularity, extent)}));
+    }
+    return parts;
+  }
+
+  std::vector<SplitPart> cut(const PartitionAxis& axis, int64_t extent) const {
+    std::vector<int64_t> cuts =
+        proportional_cuts((extent + axis.granularity - 1) / axis.granularity);
+    // When a lane can start depends, slightly, on its share: what it reads may be there or not. To
+    // ask that for every cut would take long.
+    for (int round = 0; round < 2; ++round) {
+      const std::vector<double> starts = starts_us(axis, extent, cuts);
+      const auto score = [&](const std::vector<int64_t>& tried) {
+        const std::vector<SplitPart> parts = parts_of(axis, extent, tried);
+        std::vector<double> of_parts;
+        for (const SplitPart& p : parts) of_parts.push_back(starts[p.lane]);
+        return end_us(parts, of_parts);
+      };
+      for (bool better = true; better;) {
+        better = false;
+        for (int i = 1; i < lane_count(); ++i) better |= move_cut(&cuts, i, score);
+      }
+    }
+    return parts_of(axis, extent, cuts);
+  }
+
+  // By lane. Of lanes without a part, what the surroundings say of one with all.
+  std::vector<double> starts_us(const PartitionAxis& axis, int64_t extent,
+                                const std::vector<int64_t>& cuts) const {
+    std::vector<SplitPart> parts = parts_of(axis, extent, cuts);
+    for (int lane = 0; lane < lane_count(); ++lane) {
+      if (cuts[lane] == cuts[lane + 1]) parts.push_back({lane, Slice{.op = op_}});
+    }
+    const std::vector<double> of_parts = surroundings_.starts_us(parts);
+    std::vector<double> starts(lane_count());
+    for (size_t i = 0; i < parts.size(); ++i) starts[parts[i].lane] = of_parts[i];
+    return starts;
+  }
+
+  // By the lanes' speeds on the whole operator.
+  std::vector<int64_t> proportional_cuts(int64_t units) const {
+    std::vector<double> speed;
+    for (int lane = 0; lane < lane_count(); ++lane) {
+      speed.push_back(1 / std::max(part(lane, Slice{.op = op_}).us, 1e-3));
+    }
+    const double total = std::accumulate(speed.begin(), speed.end(), 0.0);
+    std::vector<int64_t> cuts{0};
+    double sum = 0;
+    for (double s : speed) {
+      sum += s;
+      cuts.push_back(std::llround(static_cast<double>(units) * sum / total));
+    }
+    cuts.back() = units;
+    return cuts;
+  }
+
+  // Moves the cut between lanes i - 1 and i to where the end is earliest. False if it is there
+  // already.
+  template <typename Score>  // double(const std::vector<int64_t>& cuts)
+  static bool move_cut(std::vector<int64_t>* cuts, int i, const Score& score) {
+    const int64_t low = (*cuts)[i - 1];
+    const int64_t high = (*cuts)[i + 1];
+    const int64_t before = (*cuts)[i];
+    int64_t best = before;
+    double best_us = score(*cuts);
+    const auto try_range = [&](int64_t begin, int64_t end, int64_t step) {
+      for (int64_t at = begin; at <= end; at += step) {
+        (*cuts)[i] = at;
+        const double us = score(*cuts);
+        if (us < best_us) {
+          best = at;
+          best_us = us;
+        }
+      }
+    };
+    // Times have steps (tiles), so that every place is tried; where there are many, first coarsely.
+    constexpr int64_t kPlaces = 64;
+    const int64_t step = std::max<int64_t>(1, (high - low) / kPlaces);
+    try_range(low, high, step);
+    if (step > 1) try_range(std::max(low, best - step), std::min(high, best + step), 1);
+    (*cuts)[i] = best;
+    return best != before;
+  }
+
+  const Problem& problem_;
+  const Graph& graph_;
+  const OperatorId op_;
+  const SplitSurroundings& surroundings_;
+};
+
+class Alone : public SplitSurroundings {
+ public:
+  explicit Alone(const Problem& problem) : problem_(problem) {}
+
+  std::vector<double> starts_us(const std::vector<SplitPart>& parts) const override {
+    std::vector<double> starts(parts.size(), 0);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const LaneTraits& lane = problem_.lanes[parts[i].lane];
+      if (!lane.asynchronous) continue;
+      const double enqueued = problem_.cost->enqueue_us(parts[i].lane);
+      for (size_t j = 0; j < parts.size(); ++j) {
+        if (parts[j].lane == lane.fed_by) starts[j] += enqueued;
+      }
+      starts[i] += enqueued + copies_us(parts[i].lane, inputs_of(parts[i].slice));
+    }
+    return starts;
+  }
+
+  double joining_us(const std::vector<SplitPart>&, const SplitPart& part) const override {
+    const LaneTraits& lane = problem_.lanes[part.lane];
+    if (!lane.asynchronous) return 0;
+    const Graph& graph = *problem_.graph;
+    const TensorRegion made{graph.op(part.slice.op).output, output_region(graph, part.slice)};
+    return copies_us(part.lane, {made}) + seen_us(part.lane);
+  }
+
+ private:
+  // What it takes the host to see the end of a queue.
+  double seen_us(int lane) const {
+    if (problem_.lanes[lane].fed_by != kNone) {
+      return problem_.cost->crossing_us(lane, problem_.lanes[lane].fed_by);
+    }
+    for (size_t host = 0; host < problem_.lanes.size(); ++host) {
+      if (!problem_.lanes[host].asynchronous) {
+        return problem_.cost->crossing_us(lane, static_cast<int>(host));
+      }
+    }
+    return 0;
+  }
+
+  std::vector<TensorRegion> inputs_of(const Slice& slice) const {
+    const Graph& graph = *problem_.graph;
+    const Operator& op = graph.op(slice.op);
+    std::vector<TensorRegion> inputs;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      if (graph.tensor(op.inputs[i]).kind == TensorKind::kConstant) continue;
+      inputs.push_back({op.inputs[i], input_region(graph, slice.op, static_cast<int>(i),
+                                                   output_region(graph, slice))});
+    }
+    return inputs;
+  }
+
+  double copies_us(int lane, const std::vector<TensorRegion>& regions) const {
+    if (!problem_.lanes[lane].own_memory) return 0;
+    double us = 0;
+    for (const TensorRegion& region : regions) {
+      us += problem_.cost->copy_us(lane, copy_size(*problem_.graph, region));
+    }
+    return us;
+  }
+
+  const Problem& problem_;
+};
+
+}  // namespace
+
+std::vector<double> ends_us(const CostModel& cost, const std::vector<SplitPart>& parts,
+                            const std::vector<double>& starts_us) {
+  std::vector<double> ends(parts.size());
+  for (size_t i = 0; i < parts.size(); ++i) ends[i] = starts_us[i] + parts[i].us;
+  if (parts.size() < 2) return ends;
+  std::vector<Contention> contention;
+  for (const SplitPart& part : parts) contention.push_back(cost.contention(part.lane, part.slice));
+
+  // From one start or end of a part to the next, all rates stay as they are.
+  std::vector<double> left;  // of each part, microseconds alone
+  for (const SplitPart& part : parts) left.push_back(part.us);
+  std::vector<bool> done(parts.size(), false);
+  double now = *std::min_element(starts_us.begin(), starts_us.end());
+  while (std::find(done.begin(), done.end(), false) != done.end()) {
+    double next = std::numeric_limits<double>::infinity();
+    std::vector<double> rates(parts.size(), 0);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (done[i]) continue;
+      if (starts_us[i] > now) {
+        next = std::min(next, starts_us[i]);
+        continue;
+      }
+      double others = -1;  // the most memory-bound of them
+      for (size_t j = 0; j < parts.size(); ++j) {
+        if (j != i && !done[j] && starts_us[j] <= now) {
+          others = std::max(others, contention[j].memory_share);
+        }
+      }
+      rates[i] = others < 0 ? 1 : 1 / slowdown(contention[i], others);
+      next = std::min(next, now + left[i] / rates[i]);
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (rates[i] == 0) continue;
+      const double end = now + left[i] / rates[i];
+      left[i] -= (next - now) * rates[i];
+      if (end <= next) {
+        done[i] = true;
+        ends[i] = end;
+      }
+    }
+    now = next;
+  }
+  return ends;
+}
+
+Split choose_split(const Problem& problem, OperatorId op, const SplitSurroundings& surroundings) {
+  return SplitSearch(problem, op, surroundings).run();
+}
+
+Split choose_split(const Problem& problem, OperatorId op) {
+  return choose_split(problem, op, Alone(problem));
+}
+
+}  // namespace tandem

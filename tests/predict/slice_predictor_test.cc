@@ -1,0 +1,220 @@
+#include "predict/slice_predictor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "predict/predictor_file.h"
+#include "predict/slice_evaluation.h"
+#include "tests/support/random.h"
+
+namespace tandem::predict {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A lane with a law of its own: 3 us, then tiles of 14 rows and 32 columns at 20 GFLOPS, weights
+// at 10 GB/s, twice as fast with two threads.
+double law_us(const SliceCase& c) {
+  const double rows = static_cast<double>(c.part_batch() * c.part_height() * c.part_width());
+  const double columns = static_cast<double>(c.part_channels());
+  const double tiles = std::ceil(rows / 14) * std::ceil(columns / 32);
+  const double waves = std::ceil(tiles / static_cast<double>(c.threads));
+  return 3 + waves * 14 * 32 * 2 * static_cast<double>(c.in_channels) / 20e3 +
+         c.weight_bytes / 10e3;
+}
+
+SliceCase product(int64_t rows, int64_t depth, int64_t columns) {
+  SliceCase c;
+  c.family = SliceFamily::kLinear;
+  c.kind = "linear";
+  c.activation = "identity";
+  c.height = c.in_height = rows;
+  c.in_channels = depth;
+  c.channels = columns;
+  c.lane = {.name = "gpu", .kind = "opencl", .compute_units = 1, .l2_bytes = 1 << 20};
+  return c;
+}
+
+// What the lane says, and what follows from the shape.
+void finish(SliceCase* c) {
+  const auto rows = static_cast<double>(c->part_height());
+  const auto columns = static_cast<double>(c->part_channels());
+  const auto depth = static_cast<double>(c->in_channels);
+  c->flops = 2 * rows * columns * depth;
+  c->in_bytes = 4 * rows * depth;
+  c->out_bytes = 4 * rows * columns;
+  c->weight_bytes = 4 * depth * columns;
+  c->implementation = "cl_linear_14x32";
+  c->work_groups = static_cast<int64_t>(std::ceil(rows / 14) * std::ceil(columns / 32));
+  c->computed_flops = static_cast<double>(c->work_groups) * 14 * 32 * 2 * depth;
+}
+
+std::vector<SliceSample> make_samples(int shapes, double noise = 0) {
+  testing::Random random(7);
+  std::vector<SliceSample> samples;
+  for (int i = 0; i < shapes; ++i) {
+    SliceCase c =
+        product(random.integer(1, 400), 16 * random.integer(1, 60), 16 * random.integer(1, 60));
+    for (int part = 0; part < 4; ++part) {
+      SliceCase cut = c;
+      if (part > 0 && c.channels >= 64) {
+        cut.axis = CutAxis::kChannels;
+        cut.cut_extent = c.channels;
+        cut.cut_end = c.channels / 64 * 16 * part;
+      }
+      finish(&cut);
+      const double us = law_us(cut) * (1 + random.real(-noise, noise));
+      samples.push_back({cut, us, us * 0.98, us * 1.02, 0, "net"});
+    }
+  }
+  return samples;
+}
+
+TEST(SlicePredictor, KernelFeaturesTellWhatArgumentsCannot) {
+  const std::vector<SliceSample> samples = make_samples(250);
+  int steps = 0;
+  const StatusOr<SliceEvaluation> result =
+      evaluate_slices(samples, {.folds = 4}, [&steps] { ++steps; });
+  ASSERT_TRUE(result.ok()) << result.status().to_string();
+  EXPECT_EQ(steps, 4);
+  ASSERT_EQ(result->families.size(), 1u);
+  const SliceErrors& errors = result->families[0];
+  EXPECT_EQ(errors.lane, "gpu");
+  EXPECT_EQ(errors.rows, samples.size());
+  EXPECT_TRUE(errors.own_model);
+  EXPECT_LT(errors.ours.mape, 0.03);
+  EXPECT_GT(errors.without_kernel.mape, 2 * errors.ours.mape);
+  EXPECT_GT(errors.flops_only.mape, errors.without_kernel.mape);
+  EXPECT_NEAR(errors.noise.quartiles, 0.02, 1e-9);
+  EXPECT_TRUE(errors.meets_target());
+}
+
+TEST(SlicePredictor, NearShapesAreNeverOnBothSides) {
+  std::vector<SliceSample> samples = make_samples(60);
+  // The same again, a little larger, and on another lane.
+  for (size_t i = 0; i < 4; ++i) {
+    SliceSample near = samples[i];
+    near.slice.height = near.slice.in_height = near.slice.height + near.slice.height / 20;
+    near.slice.lane.name = "cpu";
+    samples.push_back(near);
+  }
+  const std::vector<std::string> groups = shape_groups(samples);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(groups[i], groups[groups.size() - 4 + i]);
+  const std::set<std::string> distinct(groups.begin(), groups.end());
+  EXPECT_GT(distinct.size(), 40u);
+}
+
+TEST(SlicePredictor, FamiliesWithFewRowsUseTheLanesModel) {
+  std::vector<SliceSample> samples = make_samples(100);
+  for (size_t i = 0; i < 10; ++i) samples[i].slice.family = SliceFamily::kConv1x1;
+  std::vector<const SliceSample*> rows;
+  for (const SliceSample& sample : samples) rows.push_back(&sample);
+  const StatusOr<SlicePredictor> predictor = SlicePredictor::fit(rows, shape_groups(samples), {});
+  ASSERT_TRUE(predictor.ok()) << predictor.status().to_string();
+  EXPECT_TRUE(predictor->has_own_model(SliceFamily::kLinear));
+  EXPECT_FALSE(predictor->has_own_model(SliceFamily::kConv1x1));
+  const std::vector<const SliceCase*> asked = {&samples[0].slice};
+  const StatusOr<std::vector<double>> us = predictor->predict(asked);
+  ASSERT_TRUE(us.ok());
+  EXPECT_NEAR((*us)[0] / samples[0].us, 1, 0.15);
+}
+
+TEST(SlicePredictor, LearnsSlowdowns) {
+  std::vector<SliceSample> samples = make_samples(80);
+  const size_t alone = samples.size();
+  for (size_t i = 0; i < alone; ++i) {
+    SliceSample loaded = samples[i];
+    loaded.slice.load = OtherLoad::kMemory;
+    loaded.alone_us = loaded.us;
+    // Only what exceeds a cache suffers.
+    loaded.us *= loaded.slice.weight_bytes > 5e5 ? 1.6 : 1.0;
+    samples.push_back(loaded);
+  }
+  std::vector<const SliceSample*> rows;
+  for (const SliceSample& sample : samples) rows.push_back(&sample);
+  const StatusOr<SlicePredictor> predictor = SlicePredictor::fit(rows, shape_groups(samples), {});
+  ASSERT_TRUE(predictor.ok()) << predictor.status().to_string();
+  ASSERT_TRUE(predictor->knows_slowdowns());
+  SliceCase large = product(50, 960, 960), small = product(50, 64, 64);
+  finish(&large);
+  finish(&small);
+  SliceCase idle = large;
+  large.load = small.load = OtherLoad::kMemory;
+  const std::vector<const SliceCase*> asked = {&large, &small, &idle};
+  const StatusOr<std::vector<double>> slowdowns = predictor->slowdowns(asked);
+  ASSERT_TRUE(slowdowns.ok());
+  EXPECT_NEAR((*slowdowns)[0], 1.6, 0.1);
+  EXPECT_NEAR((*slowdowns)[1], 1.0, 0.1);
+  EXPECT_EQ((*slowdowns)[2], 1.0);
+}
+
+TEST(SlicePredictor, FilesOfOtherPlatformsAndEnginesAreRefused) {
+  const std::vector<SliceSample> samples = make_samples(60);
+  std::vector<const SliceSample*> rows;
+  for (const SliceSample& sample : samples) rows.push_back(&sample);
+  const StatusOr<SlicePredictor> predictor = SlicePredictor::fit(rows, shape_groups(samples), {});
+  ASSERT_TRUE(predictor.ok());
+  PredictorFile file;
+  file.made_for = {"this platform", "this engine"};
+  file.trained = "2026-11-30";
+  file.lanes["gpu"] = {samples[0].slice.lane, predictor->to_texts(file.made_for), 9.5};
+
+  const std::string text = file.to_text();
+  const StatusOr<PredictorFile> back = PredictorFile::parse(text, file.made_for, false);
+  ASSERT_TRUE(back.ok()) << back.status().to_string();
+  EXPECT_EQ(back->lanes.at("gpu").facts, samples[0].slice.lane);
+  EXPECT_EQ(back->lanes.at("gpu").memory_gbps, 9.5);
+  const StatusOr<SlicePredictor> read = SlicePredictor::parse(
+      back->lanes.at("gpu").models, {slice_feature_names(), file.made_for, false});
+  ASSERT_TRUE(read.ok()) << read.status().to_string();
+  const std::vector<const SliceCase*> asked = {&samples[0].slice, &samples[9].slice};
+  EXPECT_EQ(*read->predict(asked), *predictor->predict(asked));
+
+  for (const Fingerprints& other :
+       {Fingerprints{"another", "this engine"}, Fingerprints{"this platform", "another"}}) {
+    const StatusOr<PredictorFile> refused = PredictorFile::parse(text, other, false);
+    EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(refused.status().message(), HasSubstr("tandem train"));
+    EXPECT_TRUE(PredictorFile::parse(text, other, true).ok());
+  }
+  EXPECT_EQ(
+      PredictorFile::parse(text.substr(0, text.size() / 2), file.made_for, false).status().code(),
+      StatusCode::kCorrupt);
+  EXPECT_EQ(PredictorFile::load("/nowhere/x.json", file.made_for, false).status().code(),
+            StatusCode::kNotFound);
+}
+
+TEST(SliceFeatures, NamesOfImplementations) {
+  EXPECT_EQ(split_implementation("cl_conv1x1_14x32").base, "cl_conv1x1");
+  EXPECT_EQ(split_implementation("cl_conv1x1_14x32").tile_rows, 14);
+  EXPECT_EQ(split_implementation("cl_conv1x1_14x32").tile_columns, 32);
+  EXPECT_EQ(split_implementation("cl_winograd_4x4_10x32").base, "cl_winograd_4x4");
+  EXPECT_EQ(split_implementation("cl_linear_4x4_items").base, "cl_linear_4x4_items");
+  EXPECT_EQ(split_implementation("loops_tiled_gemm").base, "loops_tiled_gemm");
+  EXPECT_EQ(split_implementation("").base, "");
+  EXPECT_NE(implementation_number("cl_conv"), implementation_number("loops_copy"));
+  EXPECT_EQ(implementation_number("of the future"), 0);
+}
+
+TEST(SliceFeatures, EveryFeatureSaysWhatItIs) {
+  std::set<std::string> names;
+  size_t arguments = 0;
+  for (const SliceFeature& feature : slice_features()) {
+    EXPECT_TRUE(names.insert(feature.feature.name).second) << feature.feature.name;
+    EXPECT_FALSE(feature.feature.unit.empty()) << feature.feature.name;
+    EXPECT_FALSE(feature.feature.why.empty()) << feature.feature.name;
+    arguments += is_argument(feature.feature) ? 1 : 0;
+  }
+  EXPECT_GT(arguments, 10u);
+  EXPECT_LT(arguments, names.size());
+  // All of them are finite for a slice of which nothing is known.
+  std::vector<double> row;
+  append_slice_row(SliceCase(), &row);
+  EXPECT_TRUE(slice_frame().add(row).ok());
+}
+
+}  // namespace
+}  // namespace tandem::predict
