@@ -16,18 +16,20 @@ using predict::OtherLoad;
 
 // Rounds that count: at least, and at most while something spreads too wide.
 constexpr int kLeastRounds = 6;
-constexpr int kMostRounds = 10;
+constexpr int kMostRounds = 9;
 constexpr size_t kLeastSamples = 5;
 // Distance of the quartiles that is too wide: relative to the median, and what clocks and signals
-// blur anyway.
-constexpr double kMostSpread = 0.1;
+// blur anyway. With a load, what matters is a ratio of medians measured in turn.
+constexpr double kMostSpread = 0.12;
+constexpr double kMostLoadedSpread = 0.25;
 constexpr double kBlurUs = 1;
 // Of repeated cases: rounds, and runs in a row as long as this takes, about.
-constexpr int kRepeatedRounds = 3;
+constexpr int kRepeatedRounds = 2;
 constexpr double kRepeatedUs = 2000;
 constexpr int kLeastRepeats = 3;
 constexpr int kMostRepeats = 24;
-// Slices below are too short to be timed while others work.
+// With a load: rounds that count. Slices below this are too short to be timed while others work.
+constexpr int kContendedRounds = 5;
 constexpr double kLeastContendedUs = 30;
 
 struct Quartiles {
@@ -35,7 +37,9 @@ struct Quartiles {
   double median = 0;
   double high = 0;
 
-  bool too_wide() const { return high - low > std::max(kMostSpread * median, kBlurUs); }
+  bool too_wide(double most_spread = kMostSpread) const {
+    return high - low > std::max(most_spread * median, kBlurUs);
+  }
 };
 
 Quartiles quartiles(std::vector<double> samples) {
@@ -278,7 +282,7 @@ Status ProfileBatch::measure(OtherLoads* loads, const GoOn& go_on) {
   }
   if (!loads) return {};
   for (OnLane& on_lane : lanes_) leave_out_short(on_lane);
-  for (int round = 0; round <= kLeastRounds && go_on(kLeastRounds); ++round) {
+  for (int round = 0; round <= kContendedRounds && go_on(kLeastRounds); ++round) {
     for (OnLane& on_lane : lanes_) {
       TANDEM_RETURN_IF_ERROR(measure_contended(on_lane, *loads, round > 0));
     }
@@ -328,7 +332,7 @@ Measurement ProfileBatch::row_of(const OnLane& on_lane, const Bound& bound) cons
   row.high_us = times.high;
   row.samples = static_cast<int>(us.size());
   row.attempts = c.attempts + 1;
-  row.disturbed = times.too_wide();
+  row.disturbed = times.too_wide(c.load == OtherLoad::kNone ? kMostSpread : kMostLoadedSpread);
   row.alone_us = median(bound.alone_us);
   row.slice_case = to_json(description);
   return row;

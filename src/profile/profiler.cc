@@ -237,7 +237,8 @@ class Profiler {
       row.probe_gbps = std::min(before.gigabytes_per_second, after.gigabytes_per_second);
       row.unix_time = now;
       known_[row.key] = measured_[row.key] = {row.attempts, row.disturbed};
-      if (row.disturbed && row.attempts < kMostAttempts) {
+      const bool loaded = cases[i].load != OtherLoad::kNone;
+      if (row.disturbed && row.attempts < kMostAttempts && !loaded) {
         cases[i].attempts = row.attempts;
         again_.push_back(cases[i]);
       }

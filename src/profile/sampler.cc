@@ -17,7 +17,7 @@ namespace {
 using predict::SliceFamily;
 
 // Of a family's time, what goes by its part of the networks' time; the rest is shared equally.
-constexpr double kByNetworks = 0.6;
+constexpr double kByNetworks = 0.75;
 // Cuts of one operator along one axis.
 constexpr int kFractions = 16;
 constexpr size_t kAxes = 3;
@@ -27,14 +27,17 @@ constexpr size_t kLeastBetween = 60;
 // Every so many samples are measured repeated too, and contended too.
 constexpr int kRepeatedEvery = 2;
 constexpr int kContendedEvery = 7;
+// Longer ones are left alone: it would take long, and shorter ones tell the same.
+constexpr double kMostContendedUs = 10'000;
 
 // A time to compare operators by where none is measured: microseconds on a machine of 50 GFLOPS and
 // 10 GB/s.
 double nominal_us(double flops, double bytes) { return std::max(flops / 50e3, bytes / 10e3); }
 // What a sample costs beside: preparing its kernels.
-constexpr double kOverheadUs = 1000;
-// Runs of a sample.
-constexpr double kRuns = 10;
+constexpr double kOverheadUs = 8000;
+// Runs of a sample on all lanes, and of one that is also contended.
+constexpr double kRuns = 25;
+constexpr double kContendedRuns = 90;
 
 // An operator in a graph of its own, to be asked.
 struct Examined {
@@ -119,10 +122,11 @@ void Sampler::add_network(const std::string& name, const Graph& graph) {
     const std::optional<Examined> examined = wanted ? examine(*op) : std::nullopt;
     if (!examined) continue;
     const auto [found, fresh] = by_signature_.try_emplace(examined->signature, entries_.size());
-    if (fresh) entries_.push_back({std::move(op), family, examined->signature, {}, 0});
+    const double us = nominal_us(examined->work.flops, examined->work.bytes);
+    if (fresh) entries_.push_back({std::move(op), family, examined->signature, {}, us, 0});
     Entry& entry = entries_[found->second];
     ++entry.networks[name];
-    entry.weight_us += nominal_us(examined->work.flops, examined->work.bytes);
+    entry.weight_us += us;
   }
 }
 
@@ -131,12 +135,13 @@ class Sampler::Family {
  public:
   Family(std::vector<const Entry*> entries, uint64_t seed, SliceFamily family)
       : family_(family), random_(seed * kSliceFamiliesAndMore + static_cast<uint64_t>(family)) {
-    // Weighted sampling without replacement (Efraimidis and Spirakis, 2006): the heavier, the
-    // earlier, as a rule. The root lets the light ones have their turn.
+    // Weighted sampling without replacement (Efraimidis and Spirakis, 2006). What networks spend
+    // more time in comes earlier, as a rule, and what can be measured sooner; the root lets light
+    // ones have their turn.
     std::vector<std::pair<double, const Entry*>> ranked;
     for (const Entry* entry : entries) {
-      ranked.emplace_back(std::log(uniform(random_, 1e-9, 1)) / std::sqrt(entry->weight_us + 1),
-                          entry);
+      const double weight = std::sqrt((entry->weight_us + 1) / (entry->single_us + 200));
+      ranked.emplace_back(std::log(uniform(random_, 1e-9, 1)) / weight, entry);
     }
     std::stable_sort(ranked.begin(), ranked.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -222,7 +227,8 @@ class Sampler::Family {
         for (int i = 0; i < stream.at_once && stream.next < stream.samples->size(); ++i) {
           Sample& sample = samples_.emplace_back(std::move((*stream.samples)[stream.next++]));
           sample.repeated = samples_.size() % kRepeatedEvery == 1;
-          sample.contended = samples_.size() % kContendedEvery == 1;
+          sample.contended = samples_.size() % kContendedEvery == 1 &&
+                             nominal_us(sample.flops, sample.bytes) < kMostContendedUs;
         }
       }
     }
@@ -268,7 +274,8 @@ std::vector<Sample> Sampler::samples() const {
       if (!next || share.spent / share.weight < next->spent / next->weight) next = &share;
     }
     Sample& sample = next->family.samples()[next->next++];
-    next->spent += kOverheadUs + kRuns * nominal_us(sample.flops, sample.bytes);
+    next->spent += kOverheadUs + (sample.contended ? kContendedRuns : kRuns) *
+                                     nominal_us(sample.flops, sample.bytes);
     samples.push_back(std::move(sample));
   }
   return samples;

@@ -70,7 +70,8 @@ class Sampler {
     predict::SliceFamily family;
     std::string signature;
     std::map<std::string, int> networks;  // how often each has it
-    double weight_us = 0;                 // nominal time in all networks
+    double single_us = 0;                 // nominal time
+    double weight_us = 0;                 // the same in all networks
   };
   class Family;
 
