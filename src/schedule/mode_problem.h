@@ -17,8 +17,8 @@
 //   lanes.
 // - The makespan is the end of the last part. The model's inputs are there at time zero.
 //
-// So much is without contention. With it, the time that is left of a part passes more slowly while
-// other lanes are busy: see evaluator.h.
+// So much is without contention. With it, what is left of a part takes longer while other lanes are
+// busy, by the factor of cost_table.h; of several others, the most memory-bound one counts.
 #pragma once
 
 #include <cstdint>
