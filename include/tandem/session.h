@@ -27,6 +27,13 @@ enum class SyncMechanism {
 };
 const char* to_string(SyncMechanism mechanism);  // "auto", "svm", ...
 
+// Where sessions have the costs of slices from.
+enum class CostSource {
+  kAuto,        // predictors that `tandem train` saved for this platform, else calibration
+  kPredicted,   // predictors only
+  kCalibrated,  // some seconds of measurements of the model at hand, kept for the next time
+};
+
 struct SessionOptions {
   std::string strategy = "intra";  // see `tandem run --help`
   SyncMechanism sync = SyncMechanism::kAuto;
@@ -39,6 +46,9 @@ struct SessionOptions {
   std::chrono::milliseconds device_spin_limit{100};
   // When a lane fails in mid-run, run once more with everything on the best lane that is left.
   bool fall_back = false;
+  CostSource costs = CostSource::kAuto;
+  // A file that `tandem train` wrote. Empty: this platform's, where that command puts it.
+  std::string predictors;
   // Seconds that may go into calibration where no earlier one fits; its results are kept in
   // `calibration_dir` (empty: $XDG_CACHE_HOME/tandem/calibration, "none": not kept).
   double calibration_seconds = 5;

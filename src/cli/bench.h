@@ -22,6 +22,7 @@ Status bench_op(const BenchOpFlags& flags);
 
 struct BenchModelFlags {
   PlatformFlags platform;
+  CostFlags costs;
   LoadFlags load;
   std::vector<std::string> models;
   bool all = false;

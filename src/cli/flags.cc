@@ -1,6 +1,7 @@
 #include "cli/flags.h"
 
 #include <charconv>
+#include <map>
 #include <utility>
 
 #include "fmt/format.h"
@@ -88,6 +89,25 @@ StatusOr<PlatformOptions> PlatformFlags::options() const {
 std::string PlatformFlags::calibration_dir() const {
   if (cache_dir_.empty() || cache_dir_ == "none") return cache_dir_;
   return cache_dir_ + "/calibration";
+}
+
+void CostFlags::add_to(CLI::App& app) {
+  const std::map<std::string, CostSource> sources = {{"auto", CostSource::kAuto},
+                                                     {"predicted", CostSource::kPredicted},
+                                                     {"calibrated", CostSource::kCalibrated}};
+  app.add_option("--costs", source_,
+                 "Where strategies have the times of operators from: predicted, by what tandem "
+                 "train saved; calibrated, measured for some seconds and kept; auto, the first if "
+                 "there is any (default)")
+      ->transform(CLI::Transformer(sources).description("SOURCE"))
+      ->type_name("");
+  app.add_option("--predictors", predictors_,
+                 "The predictors' file (default: this platform's, where tandem train puts it)");
+}
+
+void CostFlags::apply_to(SessionOptions* options) const {
+  options->costs = source_;
+  options->predictors = predictors_;
 }
 
 StatusOr<std::shared_ptr<Platform>> create_platform(const PlatformFlags& flags) {

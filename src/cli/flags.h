@@ -8,6 +8,7 @@
 
 #include "tandem/model.h"
 #include "tandem/platform.h"
+#include "tandem/session.h"
 #include "tandem/status.h"
 
 namespace tandem::cli {
@@ -31,6 +32,17 @@ class PlatformFlags {
   std::string cache_dir_;
   std::optional<bool> use_gpu_;
   int num_threads_ = 0;
+};
+
+// Where sessions have the costs of slices from.
+class CostFlags {
+ public:
+  void add_to(CLI::App& app);
+  void apply_to(SessionOptions* options) const;
+
+ private:
+  CostSource source_ = CostSource::kAuto;
+  std::string predictors_;
 };
 
 // Creates the platform and prints its warnings to stderr.

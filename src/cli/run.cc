@@ -24,6 +24,7 @@ struct Flags {
   std::string model;
   LoadFlags load;
   PlatformFlags platform;
+  CostFlags costs;
   std::optional<std::string> strategy;
   std::vector<std::string> compare;
   std::vector<std::string> inputs;
@@ -135,6 +136,7 @@ SessionOptions session_options(const Flags& flags) {
   options.deadline = std::chrono::milliseconds(flags.deadline_ms);
   options.fall_back = flags.fall_back;
   options.calibration_dir = flags.platform.calibration_dir();
+  flags.costs.apply_to(&options);
   options.keep_all = flags.verify;
   options.check_numerics = flags.check_numerics;
   return options;
@@ -294,6 +296,7 @@ void add_run_command(CLI::App& app, Status* outcome) {
   command->add_flag("--fall-back", flags->fall_back,
                     "When a lane fails in mid-run, run once more on the best lane that is left");
   command->add_flag("--json", flags->json, "Print JSON");
+  flags->costs.add_to(*command);
   flags->platform.add_to(*command);
   command->callback([flags, outcome] { *outcome = run(*flags); });
 }

@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "cli/train_lanes.h"
 #include "fmt/format.h"
 #include "predict/phone_evaluation.h"
 #include "support/write_file.h"
@@ -26,6 +27,7 @@ struct Flags {
   std::string output;
   bool print_schema = false;
   bool json = false;
+  TrainLanesFlags lanes;  // without --csv; what both have in common is above and below
   predict::PhoneEvaluationOptions options;
 };
 
@@ -152,7 +154,15 @@ Status train(const Flags& flags) {
     fmt::print("{}\n", predict::builtin_phone_schema());
     return {};
   }
-  if (flags.csv.empty()) return invalid_argument("give the measurements with --csv FILE");
+  if (flags.csv.empty()) {
+    TrainLanesFlags lanes = flags.lanes;
+    lanes.output = flags.output;
+    lanes.json = flags.json;
+    lanes.folds = flags.options.folds;
+    lanes.seed = flags.options.seed;
+    lanes.boosting = flags.options.boosting;
+    return train_lanes(lanes);
+  }
   TANDEM_ASSIGN_OR_RETURN(const predict::PhoneSchema schema,
                           predict::PhoneSchema::load(flags.schema));
   TANDEM_ASSIGN_OR_RETURN(const predict::CsvTable table, predict::CsvTable::read(flags.csv));
@@ -195,9 +205,12 @@ Status train(const Flags& flags) {
 
 void add_train_command(CLI::App& app, Status* outcome) {
   CLI::App* train_app = app.add_subcommand(
-      "train", "Train predictors from measurements, and print their errors on networks held out");
+      "train",
+      "Train predictors from this machine's measurements (see tandem profile), or from those of "
+      "phones (--csv), and print their errors on what is held out");
   const auto flags = std::make_shared<Flags>();
-  train_app->add_option("--csv", flags->csv, "Measurements of operators");
+  train_app->add_option("--csv", flags->csv,
+                        "Measurements of operators on phones, instead of this machine's");
   train_app
       ->add_option("--schema", flags->schema,
                    "What its columns mean: 'phones', or a JSON file (see --print-schema)")
@@ -205,12 +218,16 @@ void add_train_command(CLI::App& app, Status* outcome) {
   train_app->add_option("--end-to-end", flags->end_to_end,
                         "A CSV of whole networks, to compare sums of operators with");
   train_app->add_option("-o,--output", flags->output,
-                        "Also train on everything, and write the predictors into this folder");
+                        "Where to write predictors trained on everything: a file, and 'none': "
+                        "nowhere (default: where sessions look for this platform's); with --csv a "
+                        "folder (default: nowhere)");
   train_app->add_flag("--print-schema", flags->print_schema,
                       "Print the built-in schema, to start another from");
   train_app->add_flag("--json", flags->json, "Print JSON");
   predict::PhoneEvaluationOptions& options = flags->options;
-  train_app->add_option("--folds", options.folds, "Networks are held out in so many parts")
+  train_app
+      ->add_option("--folds", options.folds,
+                   "Shapes, with --csv networks, are held out in so many parts")
       ->capture_default_str();
   train_app
       ->add_option(
@@ -232,6 +249,33 @@ void add_train_command(CLI::App& app, Status* outcome) {
       ->capture_default_str();
   train_app->add_option("--minimum-weight", boosting.minimum_weight, "Rows in a leaf, at least")
       ->capture_default_str();
+  TrainLanesFlags& lanes = flags->lanes;
+  const std::string group = "This machine's lanes";
+  train_app
+      ->add_option("--store", lanes.store,
+                   "Measurements (default: this platform's, see tandem profile)")
+      ->group(group);
+  train_app
+      ->add_option("--leave-out-network", lanes.leave_out,
+                   "Also train without the shapes of this network, or of each one in turn ('all'), "
+                   "and predict it")
+      ->group(group);
+  train_app
+      ->add_flag("--measure", lanes.measure,
+                 "Run the networks left out, to compare their predicted times with")
+      ->group(group);
+  train_app
+      ->add_flag("--allow-other-engine", lanes.allow_other,
+                 "Use measurements or predictors of another version of Tandem's kernels or another "
+                 "platform, with a warning")
+      ->group(group);
+  train_app
+      ->add_option("--bench-table", lanes.bench_table,
+                   "Instead of training, time how long the predictors take to fill the cost tables "
+                   "of these networks, such as inception_v3,inception_resnet_v2")
+      ->delimiter(',')
+      ->group(group);
+  lanes.platform.add_to(*train_app);
   train_app->callback([flags, outcome] { *outcome = train(*flags); });
 }
 

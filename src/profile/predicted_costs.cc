@@ -98,11 +98,12 @@ PredictedCosts::~PredictedCosts() = default;
 
 StatusOr<std::unique_ptr<PredictedCosts>> PredictedCosts::create(
     const Graph& graph, const std::vector<Lane*>& lanes, const predict::PredictorFile& predictors,
-    TransferCosts transfers, const TensorBindings* bindings) {
+    TransferCosts transfers) {
   std::unique_ptr<PredictedCosts> costs(new PredictedCosts(graph, std::move(transfers)));
-  const TensorBindings nowhere = bindings_without_memory(graph, costs->placement_, costs->nowhere_);
+  const TensorBindings bindings =
+      bindings_without_memory(graph, costs->placement_, costs->nowhere_);
   for (Lane* lane : lanes) {
-    TANDEM_RETURN_IF_ERROR(costs->load_lane(lane, predictors, bindings ? *bindings : nowhere));
+    TANDEM_RETURN_IF_ERROR(costs->load_lane(lane, predictors, bindings));
   }
   return costs;
 }

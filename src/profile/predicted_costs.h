@@ -29,14 +29,12 @@ struct LaneSlice {
 // Calls on one object must not overlap in time, also those of const functions: answers are kept.
 class PredictedCosts : public CostModel {
  public:
-  // kNotFound if the file has no predictor for one of the lanes. `bindings`: of all of the graph's
-  // tensors; null: lanes are asked about memory that is not there, which those that compute on
-  // memory of their own cannot be. Graph and lanes must outlive the result.
+  // kNotFound if the file has no predictor for one of the lanes. Graph and lanes must outlive the
+  // result.
   static StatusOr<std::unique_ptr<PredictedCosts>> create(const Graph& graph,
                                                           const std::vector<Lane*>& lanes,
                                                           const predict::PredictorFile& predictors,
-                                                          TransferCosts transfers,
-                                                          const TensorBindings* bindings = nullptr);
+                                                          TransferCosts transfers);
   ~PredictedCosts() override;
 
   // Predicts all that are not known yet in one go.

@@ -2,7 +2,9 @@
 
 #include <optional>
 
+#include "platform/engine.h"
 #include "profile/calibration.h"
+#include "profile/predicted_costs.h"
 #include "runtime/memory_plan.h"
 #include "runtime/sync_bench.h"
 #include "runtime/sync_choice.h"
@@ -52,7 +54,7 @@ Status Planner::choose_mechanism() {
 Problem Planner::problem() const {
   Problem problem;
   problem.graph = graph_.get();
-  problem.cost = calibration_.get();
+  problem.cost = costs_.get();
   const auto lanes = static_cast<int>(crew_->lanes().size());
   for (int lane = 0; lane < lanes; ++lane) {
     problem.lanes.push_back({crew_->info(lane).name, crew_->info(lane).asynchronous});
@@ -85,10 +87,69 @@ StatusOr<Schedule> Planner::plan(const std::string& strategy) {
 }
 
 Status Planner::prepare_costs() {
-  if (calibration_) return {};
+  if (costs_) return {};
   const Stopwatch stopwatch;
-  TANDEM_RETURN_IF_ERROR(calibrate());
+  if (options_.costs == CostSource::kCalibrated) {
+    TANDEM_RETURN_IF_ERROR(calibrate());
+  } else if (const Status predicted = load_predictors(); !predicted.ok()) {
+    if (options_.costs == CostSource::kPredicted) return predicted;
+    if (predicted.code() != StatusCode::kNotFound) {
+      log().warn("{}; calibrating instead", predicted.message());
+    }
+    TANDEM_RETURN_IF_ERROR(calibrate());
+  }
   calibrate_ms_ += stopwatch.milliseconds();
+  return {};
+}
+
+namespace {
+
+// Memory that is made when it is first asked for.
+class MeasuringMemory {
+ public:
+  MeasuringMemory(const Graph& graph, const LaneCrew& crew) : graph_(graph), crew_(crew) {}
+  StatusOr<const TensorBindings*> bindings() {
+    if (!arena_) {
+      TANDEM_ASSIGN_OR_RETURN(Arena made, Arena::create(graph_, plan_memory(graph_),
+                                                        Arena::allocator_for(crew_.lanes())));
+      arena_.emplace(std::move(made));
+    }
+    return &arena_->bindings();
+  }
+
+ private:
+  const Graph& graph_;
+  const LaneCrew& crew_;
+  std::optional<Arena> arena_;
+};
+
+}  // namespace
+
+Status Planner::load_predictors() {
+  const std::string platform = platform_->fingerprint();
+  const std::string path =
+      options_.predictors.empty() ? predict::default_predictor_path(platform) : options_.predictors;
+  TANDEM_ASSIGN_OR_RETURN(
+      const predict::PredictorFile file,
+      predict::PredictorFile::load(path, {platform, engine_fingerprint()}, false));
+  MeasuringMemory memory(*graph_, *crew_);
+  CalibrationSources sources;
+  sources.memory = [&memory] { return memory.bindings(); };
+  sources.crossing = [this](int from, int to) { return crossing_us(from, to); };
+  const CalibrationCache cache(options_.calibration_dir, platform);
+  CalibrationData data = cache.load();
+  const CalibrationData before = data;
+  const std::string mechanism = to_string(mechanism_);
+  TANDEM_RETURN_IF_ERROR(measure_transfers(*graph_, *crew_, mechanism, sources, &data));
+  TANDEM_RETURN_IF_ERROR(measure_enqueueing(*graph_, *crew_, sources, &data));
+  if (data != before) cache.save(data);
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<PredictedCosts> costs,
+                          PredictedCosts::create(*graph_, crew_->lanes(), file,
+                                                 transfer_costs(*crew_, mechanism, data)));
+  const auto lanes = static_cast<int>(crew_->lanes().size());
+  TANDEM_RETURN_IF_ERROR(costs->prepare(usual_slices(*graph_, lanes)));
+  log().debug("{} slices predicted by {}", costs->answered(), path);
+  costs_ = std::move(costs);
   return {};
 }
 
@@ -98,18 +159,15 @@ Status Planner::calibrate() {
   options.dir = options_.calibration_dir;
   options.fingerprint = platform_->fingerprint();
   options.mechanism = to_string(mechanism_);
-  std::optional<Arena> arena;
+  MeasuringMemory memory(*graph_, *crew_);
   CalibrationSources sources;
   sources.memory = [&]() -> StatusOr<const TensorBindings*> {
     log().info("measuring {} on this machine's lanes, for about {} s", graph_->name,
                options_.calibration_seconds);
-    TANDEM_ASSIGN_OR_RETURN(Arena made, Arena::create(*graph_, plan_memory(*graph_),
-                                                      Arena::allocator_for(crew_->lanes())));
-    arena.emplace(std::move(made));
-    return &arena->bindings();
+    return memory.bindings();
   };
   sources.crossing = [this](int from, int to) { return crossing_us(from, to); };
-  TANDEM_ASSIGN_OR_RETURN(calibration_, Calibration::create(*graph_, *crew_, options, sources));
+  TANDEM_ASSIGN_OR_RETURN(costs_, Calibration::create(*graph_, *crew_, options, sources));
   return {};
 }
 

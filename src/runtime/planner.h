@@ -13,7 +13,7 @@
 
 namespace tandem {
 
-class Calibration;
+class CostModel;
 
 class Planner {
  public:
@@ -32,7 +32,7 @@ class Planner {
 
   // With costs, if they are known. Good as long as the planner is.
   Problem problem() const;
-  bool has_costs() const { return calibration_ != nullptr; }
+  bool has_costs() const { return costs_ != nullptr; }
   SyncMechanism mechanism() const { return mechanism_; }
   // How long it took, altogether.
   double calibrate_ms() const { return calibrate_ms_; }
@@ -42,6 +42,9 @@ class Planner {
   Planner(std::shared_ptr<const Graph> graph, std::shared_ptr<Platform> platform,
           std::shared_ptr<LaneCrew> crew, const SessionOptions& options);
   Status choose_mechanism();
+  // By saved predictors. kNotFound if there are none, kFailedPrecondition if they are of another
+  // engine.
+  Status load_predictors();
   Status calibrate();
   StatusOr<double> crossing_us(int from, int to);
 
@@ -50,7 +53,7 @@ class Planner {
   const std::shared_ptr<LaneCrew> crew_;
   const SessionOptions options_;
   SyncMechanism mechanism_ = SyncMechanism::kEvent;
-  std::unique_ptr<Calibration> calibration_;
+  std::unique_ptr<CostModel> costs_;
   double calibrate_ms_ = 0;
   double schedule_ms_ = 0;
 };
