@@ -14,6 +14,7 @@
 namespace tandem {
 
 struct Schedule;
+struct Timeline;
 class Tracer;
 
 // How lanes tell each other of progress.
@@ -36,6 +37,10 @@ enum class CostSource {
 
 struct SessionOptions {
   std::string strategy = "intra";  // see `tandem run --help`
+  // A file of save_plan() or `tandem plan`: its schedule is used, no strategy asked, and nothing
+  // measured. kFailedPrecondition if it was made for another model, platform, source of costs or
+  // version of Tandem; the message says which.
+  std::string plan;
   SyncMechanism sync = SyncMechanism::kAuto;
   // A run that takes longer than this fails with kDeadlineExceeded.
   std::chrono::milliseconds deadline{10'000};
@@ -119,6 +124,11 @@ class Session {
   virtual void cancel() = 0;
 
   virtual const Schedule& schedule() const = 0;
+  // When the schedule's slices were expected to run (src/report/timeline.h); no lanes if what they
+  // cost is not known.
+  virtual const Timeline& prediction() const = 0;
+  // Writes the schedule to a file, for SessionOptions::plan of later sessions.
+  virtual Status save_plan(const std::string& path) const = 0;
   virtual SyncMechanism sync() const = 0;  // the one in use, never kAuto; a run may change it
   virtual const SessionTimes& times() const = 0;
   // Duration of the last successful run(), from the input being in place to the last output ready.

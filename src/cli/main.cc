@@ -51,6 +51,7 @@ int run(int argc, char** argv) {
   tandem::Status outcome;
   tandem::cli::add_devices_command(app, &outcome);
   tandem::cli::add_run_command(app, &outcome);
+  tandem::cli::add_plan_command(app, &outcome);
   tandem::cli::add_zoo_command(app, &outcome);
   tandem::cli::add_bench_command(app, &outcome);
   tandem::cli::add_profile_command(app, &outcome);

@@ -27,6 +27,8 @@ struct Flags {
   CostFlags costs;
   std::optional<std::string> strategy;
   std::vector<std::string> compare;
+  std::string plan;
+  bool replan = false;
   std::vector<std::string> inputs;
   uint64_t seed = 1;
   std::string output;
@@ -139,6 +141,7 @@ SessionOptions session_options(const Flags& flags) {
   flags.costs.apply_to(&options);
   options.keep_all = flags.verify;
   options.check_numerics = flags.check_numerics;
+  if (!flags.replan) options.plan = flags.plan;
   return options;
 }
 
@@ -146,6 +149,11 @@ Status run(const Flags& flags) {
   const Conditions conditions;
   const std::vector<std::string> names = strategies(flags);
   // Before anything slow.
+  if (!flags.plan.empty() && flags.strategy && !flags.replan) {
+    return invalid_argument(
+        "--plan says how work is divided, too: leave out --strategy, or plan "
+        "anew with --replan");
+  }
   for (const std::string& name : names) TANDEM_RETURN_IF_ERROR(make_scheduler(name).status());
   TANDEM_ASSIGN_OR_RETURN(const Model model, flags.load.load(flags.model));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs,
@@ -158,7 +166,12 @@ Status run(const Flags& flags) {
   for (const std::string& name : names) {
     TANDEM_ASSIGN_OR_RETURN(Contender contender,
                             prepare(name, model, platform, session_options(flags)));
+    contender.strategy = contender.session->schedule().strategy;
     contenders.push_back(std::move(contender));
+  }
+  if (flags.replan) {
+    TANDEM_RETURN_IF_ERROR(contenders.front().session->save_plan(flags.plan));
+    if (!flags.json) fmt::print("planned with {}, written to {}\n", names.front(), flags.plan);
   }
   std::vector<Turn> turns;
   for (Contender& contender : contenders) {
@@ -246,6 +259,14 @@ void add_run_command(CLI::App& app, Status* outcome) {
                    "Time these strategies interleaved, such as cpu,gpu,intra")
       ->delimiter(',')
       ->excludes(strategy);
+  CLI::Option* plan =
+      command
+          ->add_option("--plan", flags->plan,
+                       "Run the plan of this file (see 'tandem plan'); it is refused where it was "
+                       "made for another model, platform or version")
+          ->excludes("--compare");
+  command->add_flag("--replan", flags->replan, "Plan anew, and rewrite the file given by --plan")
+      ->needs(plan);
   command
       ->add_option("--input", flags->inputs,
                    "NAME=FILE.npy, NAME=random, or without NAME if there is one input "

@@ -1,10 +1,13 @@
 #include "runtime/planner.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "platform/engine.h"
 #include "profile/calibration.h"
 #include "profile/predicted_costs.h"
+#include "report/predicted_timeline.h"
 #include "runtime/memory_plan.h"
 #include "runtime/sync_bench.h"
 #include "runtime/sync_choice.h"
@@ -16,6 +19,12 @@ namespace {
 
 // What it takes one host lane to see another's counter: a cache line that moves between cores.
 constexpr double kHostCrossingUs = 0.5;
+
+// What plans say of where costs came from.
+constexpr char kCalibration[] = "calibration";
+std::string source_of(const predict::PredictorFile& file) {
+  return "predictors trained " + file.trained;
+}
 
 }  // namespace
 
@@ -69,7 +78,7 @@ Problem Planner::problem() const {
   return problem;
 }
 
-StatusOr<Schedule> Planner::plan(const std::string& strategy) {
+StatusOr<Plan> Planner::plan(const std::string& strategy) {
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Scheduler> scheduler, make_scheduler(strategy));
   // With a single lane there is nothing to choose.
   const bool needs_costs = strategy != "cpu" && strategy != "gpu";
@@ -83,7 +92,42 @@ StatusOr<Schedule> Planner::plan(const std::string& strategy) {
     for (const std::string& warning : platform_->warnings()) message += "; " + warning;
     return failed_precondition(message);
   }
-  return schedule;
+  TANDEM_RETURN_IF_ERROR(schedule.status());
+  Plan plan;
+  plan.origin = origin();
+  if (!needs_costs) plan.origin.costs = "none";
+  plan.schedule = std::move(schedule).value();
+  if (has_costs()) plan.prediction = predicted_timeline(problem(), plan.schedule);
+  return plan;
+}
+
+StatusOr<Plan> Planner::load(const std::string& path) const {
+  return load_plan(path, *graph_, origin());
+}
+
+PlanOrigin Planner::origin() const {
+  PlanOrigin origin;
+  origin.model = graph_->name;
+  origin.model_digest = model_digest(*graph_);
+  origin.platform = platform_->fingerprint();
+  origin.lanes = platform_->lane_names();
+  origin.costs = fmt::format("{} with {}", cost_source(), to_string(mechanism_));
+  origin.engine = engine_fingerprint();
+  return origin;
+}
+
+std::string Planner::cost_source() const {
+  if (!cost_source_.empty()) return cost_source_;
+  if (options_.costs == CostSource::kCalibrated) return kCalibration;
+  const auto file = load_predictor_file();
+  return file.ok() ? source_of(*file) : kCalibration;
+}
+
+StatusOr<predict::PredictorFile> Planner::load_predictor_file() const {
+  const std::string platform = platform_->fingerprint();
+  const std::string path =
+      options_.predictors.empty() ? predict::default_predictor_path(platform) : options_.predictors;
+  return predict::PredictorFile::load(path, {platform, engine_fingerprint()}, false);
 }
 
 Status Planner::prepare_costs() {
@@ -126,17 +170,12 @@ class MeasuringMemory {
 }  // namespace
 
 Status Planner::load_predictors() {
-  const std::string platform = platform_->fingerprint();
-  const std::string path =
-      options_.predictors.empty() ? predict::default_predictor_path(platform) : options_.predictors;
-  TANDEM_ASSIGN_OR_RETURN(
-      const predict::PredictorFile file,
-      predict::PredictorFile::load(path, {platform, engine_fingerprint()}, false));
+  TANDEM_ASSIGN_OR_RETURN(const predict::PredictorFile file, load_predictor_file());
   MeasuringMemory memory(*graph_, *crew_);
   CalibrationSources sources;
   sources.memory = [&memory] { return memory.bindings(); };
   sources.crossing = [this](int from, int to) { return crossing_us(from, to); };
-  const CalibrationCache cache(options_.calibration_dir, platform);
+  const CalibrationCache cache(options_.calibration_dir, platform_->fingerprint());
   CalibrationData data = cache.load();
   const CalibrationData before = data;
   const std::string mechanism = to_string(mechanism_);
@@ -148,7 +187,8 @@ Status Planner::load_predictors() {
                                                  transfer_costs(*crew_, mechanism, data)));
   const auto lanes = static_cast<int>(crew_->lanes().size());
   TANDEM_RETURN_IF_ERROR(costs->prepare(usual_slices(*graph_, lanes)));
-  log().debug("{} slices predicted by {}", costs->answered(), path);
+  cost_source_ = source_of(file);
+  log().debug("{} slices predicted by {}", costs->answered(), cost_source_);
   costs_ = std::move(costs);
   return {};
 }
@@ -168,6 +208,7 @@ Status Planner::calibrate() {
   };
   sources.crossing = [this](int from, int to) { return crossing_us(from, to); };
   TANDEM_ASSIGN_OR_RETURN(costs_, Calibration::create(*graph_, *crew_, options, sources));
+  cost_source_ = kCalibration;
   return {};
 }
 

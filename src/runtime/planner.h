@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "predict/predictor_file.h"
 #include "profile/lane_crew.h"
+#include "runtime/plan_file.h"
 #include "schedule/scheduler.h"
 #include "tandem/platform.h"
 #include "tandem/session.h"
@@ -25,8 +27,13 @@ class Planner {
                                                    const SessionOptions& options);
   ~Planner();
 
-  // A schedule of that strategy. Costs are prepared if the strategy looks at them.
-  StatusOr<Schedule> plan(const std::string& strategy);
+  // A schedule of that strategy, with a prediction if costs are known. They are prepared if the
+  // strategy looks at them.
+  StatusOr<Plan> plan(const std::string& strategy);
+  // A plan of a file.
+  StatusOr<Plan> load(const std::string& path) const;
+  // What plans that are made now are good for.
+  PlanOrigin origin() const;
   // What slices and crossings cost is known from now on. Takes seconds where nothing was measured.
   Status prepare_costs();
 
@@ -42,6 +49,9 @@ class Planner {
   Planner(std::shared_ptr<const Graph> graph, std::shared_ptr<Platform> platform,
           std::shared_ptr<LaneCrew> crew, const SessionOptions& options);
   Status choose_mechanism();
+  // Where costs come from, or would come from.
+  std::string cost_source() const;
+  StatusOr<predict::PredictorFile> load_predictor_file() const;
   // By saved predictors. kNotFound if there are none, kFailedPrecondition if they are of another
   // engine.
   Status load_predictors();
@@ -54,6 +64,7 @@ class Planner {
   const SessionOptions options_;
   SyncMechanism mechanism_ = SyncMechanism::kEvent;
   std::unique_ptr<CostModel> costs_;
+  std::string cost_source_;  // of costs_
   double calibrate_ms_ = 0;
   double schedule_ms_ = 0;
 };

@@ -51,6 +51,8 @@ class SessionImpl final : public Session {
   void cancel() override;
 
   const Schedule& schedule() const override { return main_.schedule; }
+  const Timeline& prediction() const override { return plan_.prediction; }
+  Status save_plan(const std::string& path) const override;
   SyncMechanism sync() const override { return main_.executor->mechanism(); }
   const SessionTimes& times() const override { return times_; }
   double last_run_us() const override { return last_run_us_; }
@@ -59,7 +61,7 @@ class SessionImpl final : public Session {
   const SessionMemory& memory() const override { return main_.plan.memory; }
 
  private:
-  StatusOr<Schedule> make_schedule();
+  StatusOr<Plan> make_plan();
   Status set_up(Schedule schedule, Engine* engine);
   Status check_inputs(const std::vector<HostTensor>& inputs) const;
   Status run_or_fall_back(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs);
@@ -76,6 +78,7 @@ class SessionImpl final : public Session {
   const std::shared_ptr<LaneCrew> crew_;
   const SessionOptions options_;
   std::unique_ptr<Planner> planner_;
+  Plan plan_;
   SessionTimes times_;
 
   Engine main_;
@@ -97,16 +100,21 @@ Status SessionImpl::prepare() {
   TANDEM_ASSIGN_OR_RETURN(const LaneCrew::Lease lease,
                           LaneCrew::acquire(crew_, Clock::now() + kLeasePatience));
   TANDEM_ASSIGN_OR_RETURN(planner_, Planner::create(graph_, platform_, crew_, options_));
-  TANDEM_ASSIGN_OR_RETURN(Schedule schedule, make_schedule());
+  TANDEM_ASSIGN_OR_RETURN(plan_, make_plan());
   times_.calibrate_ms = planner_->calibrate_ms();
   times_.schedule_ms = planner_->schedule_ms();
-  return set_up(std::move(schedule), &main_);
+  return set_up(plan_.schedule, &main_);
 }
 
-StatusOr<Schedule> SessionImpl::make_schedule() {
+StatusOr<Plan> SessionImpl::make_plan() {
+  if (!options_.plan.empty()) return planner_->load(options_.plan);
   if (!options_.schedule) return planner_->plan(options_.strategy);
   TANDEM_RETURN_IF_ERROR(check_schedule(*graph_, *options_.schedule));
-  return *options_.schedule;
+  return Plan{planner_->origin(), *options_.schedule, {}};
+}
+
+Status SessionImpl::save_plan(const std::string& path) const {
+  return tandem::save_plan(path, *graph_, plan_);
 }
 
 Status SessionImpl::set_up(Schedule schedule, Engine* engine) {

@@ -13,6 +13,7 @@
 #include "lane/opencl/opencl_lane_impl.h"
 #include "lane/opencl/opencl_program.h"
 #include "support/clock.h"
+#include "support/digest.h"
 
 namespace tandem::opencl {
 namespace {

@@ -16,6 +16,7 @@
 
 #include "fmt/format.h"
 #include "lane/opencl/embedded_kernels.h"
+#include "support/digest.h"
 #include "support/write_file.h"
 
 namespace tandem::opencl {
@@ -78,17 +79,6 @@ std::string build_log(cl_program program, cl_device_id device) {
 }
 
 }  // namespace
-
-// FNV-1a, from two starting points: 128 bits tell the programs of one machine apart.
-std::string digest(std::string_view text) {
-  uint64_t a = 0xcbf29ce484222325u;
-  uint64_t b = 0x9ae16a3b2f90404fu;
-  for (const char c : text) {
-    a = (a ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    b = (b ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  }
-  return fmt::format("{:016x}{:016x}", a, b);
-}
 
 ProgramCache::ProgramCache(cl_context context, const Device& device, std::string directory)
     : context_(context), device_(device), directory_(std::move(directory)) {

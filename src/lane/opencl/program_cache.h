@@ -11,9 +11,6 @@
 
 namespace tandem::opencl {
 
-// 128 bits in hexadecimal that tell texts apart.
-std::string digest(std::string_view text);
-
 // Keeps one program per (source, options). What is on disk never fails a start: a file that is
 // damaged, foreign or out of reach costs a warning and a compilation.
 class ProgramCache {
