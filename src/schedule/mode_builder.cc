@@ -510,28 +510,45 @@ std::vector<OperatorId> launched_operators(const Graph& graph) {
   return launched;
 }
 
-StatusOr<ModeProblem> build_mode_problem(const Problem& problem, const ModeOptions& options) {
+namespace {
+
+// `modes_of`: StatusOr<std::vector<Mode>>(OperatorId), called in the graph's order.
+template <typename ModesOf>
+StatusOr<ModeProblem> build(const Problem& problem, const ModesOf& modes_of) {
   if (!problem.cost) return invalid_argument("modes need a cost model");
   if (problem.lanes.empty()) return invalid_argument("there are no lanes");
   const Graph& graph = *problem.graph;
   const Placement placement = analyse(graph);
   const std::vector<OperatorId> launched = launched_operators(graph);
+  ModeProblem result;
+  result.name = graph.name;
+  add_lanes(problem, &result);
+  EdgeBuilder edges(problem, placement, launched, &result);
+  for (const OperatorId id : launched) {
+    ModeOperator& op = result.operators.emplace_back();
+    op.name = graph.op(id).name;
+    TANDEM_ASSIGN_OR_RETURN(op.modes, modes_of(id));
+    edges.add_edges_to(static_cast<int>(result.operators.size()) - 1);
+  }
+  TANDEM_RETURN_IF_ERROR(result.validate());
+  return result;
+}
+
+}  // namespace
+
+StatusOr<ModeProblem> build_mode_problem(const Problem& problem, const ModeOptions& options) {
+  const Graph& graph = *problem.graph;
   std::vector<Partitions> partitions;
   for (const Schedule* schedule : options.partitions) {
     partitions.push_back(partitions_of(graph, *schedule));
   }
-
-  ModeProblem result;
-  result.name = graph.name;
-  add_lanes(problem, &result);
   std::vector<std::vector<Cut>> cuts(graph.operators().size());
-  EdgeBuilder edges(problem, placement, launched, &result);
-  for (const OperatorId id : launched) {
-    OperatorModes modes(problem, id);
+  return build(problem, [&](OperatorId id) -> StatusOr<std::vector<Mode>> {
+    OperatorModes search(problem, id);
     const auto pin = std::find_if(options.pins.begin(), options.pins.end(),
                                   [&](const Pin& p) { return p.op == id; });
     if (pin != options.pins.end()) {
-      TANDEM_ASSIGN_OR_RETURN(cuts[id], modes.pinned(*pin));
+      TANDEM_ASSIGN_OR_RETURN(cuts[id], search.pinned(*pin));
     } else {
       std::vector<const std::vector<Cut>*> producers;
       for (const TensorId input : graph.op(id).inputs) {
@@ -539,18 +556,22 @@ StatusOr<ModeProblem> build_mode_problem(const Problem& problem, const ModeOptio
         const bool same_rank = graph.tensor(input).dims.size() == graph.output_of(id).dims.size();
         if (producer != kNone && same_rank) producers.push_back(&cuts[producer]);
       }
-      cuts[id] = modes.search(producers, options.max_modes);
+      cuts[id] = search.search(producers, options.max_modes);
     }
-    ModeOperator& op = result.operators.emplace_back();
-    op.name = graph.op(id).name;
-    for (const Cut& cut : cuts[id]) op.modes.push_back(modes.mode_of(cut));
+    std::vector<Mode> modes;
+    for (const Cut& cut : cuts[id]) modes.push_back(search.mode_of(cut));
     for (size_t s = 0; s < partitions.size() && pin == options.pins.end(); ++s) {
-      if (!partitions[s][id].empty()) add_unless_there(modes.mode_of(partitions[s][id]), &op.modes);
+      if (!partitions[s][id].empty()) add_unless_there(search.mode_of(partitions[s][id]), &modes);
     }
-    edges.add_edges_to(static_cast<int>(result.operators.size()) - 1);
-  }
-  TANDEM_RETURN_IF_ERROR(result.validate());
-  return result;
+    return modes;
+  });
+}
+
+StatusOr<ModeProblem> problem_of_schedule(const Problem& problem, const Schedule& schedule) {
+  const Partitions partitions = partitions_of(*problem.graph, schedule);
+  return build(problem, [&](OperatorId id) -> StatusOr<std::vector<Mode>> {
+    return std::vector<Mode>{OperatorModes(problem, id).mode_of(partitions[id])};
+  });
 }
 
 StatusOr<Schedule> to_schedule(const Graph& graph, const ModeProblem& problem,

@@ -36,6 +36,9 @@ struct ModeOptions {
 // operator's partition rule does not allow; problem.cost must be set.
 StatusOr<ModeProblem> build_mode_problem(const Problem& problem, const ModeOptions& options = {});
 
+// Every operator has one mode: what the schedule, which passes check_schedule(), makes of it.
+StatusOr<ModeProblem> problem_of_schedule(const Problem& problem, const Schedule& schedule);
+
 // The operators of the graph that are launched: what ModeProblem::operators stands for, in order.
 std::vector<OperatorId> launched_operators(const Graph& graph);
 

@@ -3,26 +3,41 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "schedule/intra.h"
-#include "schedule/single_lane.h"
+#include <algorithm>
+
+#include "schedule/plan.h"
 
 namespace tandem {
+namespace {
+
+class PlanningScheduler : public Scheduler {
+ public:
+  explicit PlanningScheduler(std::string_view strategy) { options_.strategy = strategy; }
+  StatusOr<Schedule> schedule(const Problem& problem) const override {
+    TANDEM_ASSIGN_OR_RETURN(PlannedSchedule planned, plan(problem, options_));
+    return std::move(planned.schedule);
+  }
+
+ private:
+  PlanOptions options_;
+};
+
+}  // namespace
 
 StatusOr<std::unique_ptr<Scheduler>> make_scheduler(std::string_view strategy) {
-  std::unique_ptr<Scheduler> result;
-  if (strategy == "cpu") {
-    result = std::make_unique<SingleLaneScheduler>(/*asynchronous=*/false);
-  } else if (strategy == "gpu") {
-    result = std::make_unique<SingleLaneScheduler>(/*asynchronous=*/true);
-  } else if (strategy == "intra") {
-    result = std::make_unique<IntraScheduler>();
-  } else {
-    return not_found(fmt::format("there is no strategy '{}'; there are: {}", strategy,
-                                 fmt::join(scheduler_names(), ", ")));
+  const std::vector<std::string_view> names = scheduler_names();
+  if (std::find(names.begin(), names.end(), strategy) == names.end()) {
+    return not_found(
+        fmt::format("there is no strategy '{}'; there are: {}", strategy, fmt::join(names, ", ")));
   }
+  std::unique_ptr<Scheduler> result = std::make_unique<PlanningScheduler>(strategy);
   return result;
 }
 
-std::vector<std::string_view> scheduler_names() { return {"cpu", "gpu", "intra"}; }
+std::vector<std::string_view> scheduler_names() {
+  std::vector<std::string_view> names{"cpu", "gpu"};
+  for (const std::string_view name : mode_scheduler_names()) names.push_back(name);
+  return names;
+}
 
 }  // namespace tandem

@@ -38,6 +38,9 @@ class Scheduler {
 // `cpu`, `gpu`: every operator whole on the first lane that is synchronous / asynchronous.
 // `intra`: every operator cut over the lanes at its cheapest ratio, or whole on one lane where that
 // is cheaper, one operator after another.
+// `inter`, `inter_heft`, `inter_lookahead`, `chain`, `joint`, `exact`: see mode_scheduler.h.
+// All but `cpu` and `gpu` fall back on the best single lane where nothing faster was found. plan()
+// does the same, with more to ask and to tell.
 // Unknown name: kNotFound, listing the known ones.
 StatusOr<std::unique_ptr<Scheduler>> make_scheduler(std::string_view strategy);
 std::vector<std::string_view> scheduler_names();
