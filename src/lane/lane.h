@@ -188,6 +188,13 @@ class QueueLane : public Lane {
   virtual Status enqueue_wait(const ProgressCounter* counter, uint32_t target,
                               std::atomic<uint32_t>* abort,
                               std::chrono::duration<double> patience) = 0;
+  // The same where nothing depends on whether it gives up: keeps the device awake until what it is
+  // to do is enqueued. Kernels enqueued behind it are as good as any.
+  virtual Status enqueue_doze(const ProgressCounter* counter, uint32_t target,
+                              std::atomic<uint32_t>* gave_up,
+                              std::chrono::duration<double> patience) {
+    return enqueue_wait(counter, target, gave_up, patience);
+  }
   // Enqueues a one-item kernel that stores `value` with release order.
   virtual Status enqueue_signal(ProgressCounter* counter, uint32_t value) = 0;
   // Memory of the host, zeroed, 64-byte aligned, that the device reaches, for counters only. OpenCL

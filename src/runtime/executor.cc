@@ -189,6 +189,10 @@ Status Executor::run_once(const std::function<void()>& prepare,
     if (cancelled && cancelled->load()) sync_->abort(tandem::cancelled("the run was cancelled"));
   }
   started_ = finished_ = Clock::now();  // stays if there is nothing to do
+  // Devices wake up while threads do.
+  for (const Crewman& crewman : crewmen_) {
+    for (int lane : crewman.queue_lanes) sync_->rouse(lane);
+  }
   for (const Crewman& crewman : crewmen_) {
     crewman.thread->post([this, &crewman] { serve(crewman); });
   }
@@ -262,6 +266,7 @@ void Executor::serve(const Crewman& crewman) {
                             SpanKind::kFeed, kNone);
     feed_queues(crewman);
   }
+  for (int lane : crewman.queue_lanes) sync_->release(lane);
   Clock::time_point finished = started_;
   if (crewman.host_lane != kNone && !sync_->aborted()) {
     const int lane = crewman.host_lane;
@@ -302,7 +307,10 @@ Status Executor::feed(int lane) {
     if (Status enqueued = guarded([&] { return enqueue(lane, state.fed); }); !enqueued.ok()) {
       return enqueued.with_context(to_string(graph_, slice.slice));
     }
-    if (state.fed % kSlicesPerFlush == 0) TANDEM_RETURN_IF_ERROR(queue.flush());
+    if (state.fed % kSlicesPerFlush == 0) {
+      TANDEM_RETURN_IF_ERROR(queue.flush());
+      sync_->release(lane);
+    }
   }
   if (state.fed == first) return {};
   TANDEM_RETURN_IF_ERROR(queue.flush());

@@ -11,15 +11,24 @@
 #include "runtime/sync_polled.h"
 
 namespace tandem {
+namespace {
+
+// Of SharedCounters.
+size_t line_count(size_t lanes) { return 2 * (lanes + 1); }
+
+}  // namespace
 
 SharedCounters SharedCounters::create(std::shared_ptr<std::byte> memory, size_t lanes,
                                       uint32_t start) {
   SharedCounters shared;
-  auto* lines = new (memory.get()) ProgressCounter[lanes + 1];
-  for (size_t lane = 0; lane < lanes; ++lane) lines[lane].value.store(start);
-  lines[lanes].value.store(0);
+  auto* lines = new (memory.get()) ProgressCounter[line_count(lanes)];
+  for (size_t line = 0; line < line_count(lanes); ++line) {
+    lines[line].value.store(line < lanes ? start : 0);
+  }
   shared.counters = lines;
   shared.abort = &lines[lanes].value;
+  shared.released = lines + lanes + 1;
+  shared.dozing = &lines[2 * lanes + 1].value;
   shared.memory = std::move(memory);
   return shared;
 }
@@ -27,7 +36,7 @@ SharedCounters SharedCounters::create(std::shared_ptr<std::byte> memory, size_t 
 StatusOr<SharedCounters> SharedCounters::allocate(SyncMechanism mechanism,
                                                   const std::vector<QueueLane*>& queue_lanes,
                                                   uint32_t start) {
-  const size_t bytes = (queue_lanes.size() + 1) * sizeof(ProgressCounter);
+  const size_t bytes = line_count(queue_lanes.size()) * sizeof(ProgressCounter);
   const auto allocate = [&]() -> StatusOr<std::shared_ptr<std::byte>> {
     for (QueueLane* lane : queue_lanes) {
       const bool polls = mechanism == SyncMechanism::kSvm || mechanism == SyncMechanism::kPinned;

@@ -18,11 +18,13 @@
 namespace tandem {
 
 // What the lanes of a session share: a progress counter each, and the abort flag on a line of its
-// own.
+// own; and the same once more for rouse().
 struct SharedCounters {
   std::shared_ptr<std::byte> memory;
-  ProgressCounter* counters = nullptr;     // by lane
-  std::atomic<uint32_t>* abort = nullptr;  // not zero: every wait gives up
+  ProgressCounter* counters = nullptr;      // by lane
+  std::atomic<uint32_t>* abort = nullptr;   // not zero: every wait gives up
+  ProgressCounter* released = nullptr;      // by lane: how often release() was called for
+  std::atomic<uint32_t>* dozing = nullptr;  // not zero: a device waited in vain to be released
 
   // Puts counters that stand at `start`, and the flag, into `memory`.
   static SharedCounters create(std::shared_ptr<std::byte> memory, size_t lanes, uint32_t start);
@@ -46,7 +48,14 @@ class Synchronization {
  public:
   virtual ~Synchronization() = default;
 
-  void begin(Clock::time_point deadline);
+  virtual void begin(Clock::time_point deadline);
+  // Between begin() and a queue lane's first slice, from any thread: keeps the device awake, which
+  // takes far longer to wake up than to start on a slice, until release() or for some milliseconds.
+  // What happens if it fails is that the device sleeps.
+  virtual void rouse(int /*lane*/) {}
+  // The device has its first slices. To be called after rouse(), whatever happened; any number of
+  // times.
+  virtual void release(int /*lane*/) {}
   // Of a host lane: its first `count` slices have finished.
   virtual void signal(int lane, int count);
   // Of a host lane: returns once the other lane has got that far. An error if the run was aborted

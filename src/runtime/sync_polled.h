@@ -13,6 +13,9 @@ class PolledSynchronization : public Synchronization {
       : Synchronization(options.mechanism, std::move(queue_lanes), schedule, std::move(shared)),
         spin_limit_(options.device_spin_limit) {}
 
+  void begin(Clock::time_point deadline) override;
+  void rouse(int lane) override;
+  void release(int lane) override;
   Status enqueue_signal(int lane, int count) override;
   Status wait_for_end(int lane) override;
 
@@ -21,6 +24,7 @@ class PolledSynchronization : public Synchronization {
   Status wait_for_queue(const Wait& wait) override { return poll(wait.lane, wait.count); }
 
   const std::chrono::milliseconds spin_limit_;
+  uint32_t run_ = 0;
 };
 
 }  // namespace tandem

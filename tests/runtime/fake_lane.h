@@ -327,6 +327,17 @@ class FakeQueueLane : public QueueLane {
     ++waits;
     return {};
   }
+  Status enqueue_doze(const ProgressCounter* counter, uint32_t target, std::atomic<uint32_t>*,
+                      std::chrono::duration<double> patience) override {
+    enqueue([=] {
+      const Clock::time_point start = Clock::now();
+      while (!reached(counter->value.load(std::memory_order_acquire), target)) {
+        if (Clock::now() - start > patience) return;
+        std::this_thread::yield();
+      }
+    });
+    return {};
+  }
   Status enqueue_signal(ProgressCounter* counter, uint32_t value) override {
     enqueue([=] { counter->value.store(value, std::memory_order_release); });
     ++signals;
