@@ -48,6 +48,60 @@ Status bench_sync_command(const PlatformFlags& platform_flags, const SyncBenchOp
   return {};
 }
 
+void add_bench_op(CLI::App& bench, Status* outcome) {
+  struct Flags {
+    BenchOpFlags lanes;
+    BenchSetFlags set;
+    int samples = 0;
+    bool json = false;
+  };
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* op = bench.add_subcommand(
+      "op", "Single operators: the lanes' speed, or what dividing them over lanes brings");
+  CLI::Option* shapes = op->add_option(
+      "--shapes", flags->lanes.files,
+      "GFLOPS of each lane, beside oneDNN and XNNPACK called directly, on the shapes of files as "
+      "'tandem zoo shapes' writes them, such as bench/shapes/*.csv");
+  op->add_flag("--impl", flags->lanes.implementations,
+               "Every implementation that CPU lanes have for a shape, beside the one they pick")
+      ->needs(shapes);
+  op->add_option("--least-gflop", flags->lanes.least_gflop, "Leave out operators with less work")
+      ->needs(shapes);
+  CLI::Option* set =
+      op->add_option("--set", flags->set.set,
+                     "Each lane alone, the division that the engine chooses, and the best of an "
+                     "exhaustive search, on operators of well-known networks")
+          ->check(CLI::IsMember(set_names()))
+          ->excludes(shapes);
+  op->add_option("--sync", flags->set.sync,
+                 "How lanes wait for each other; several, such as svm,event, to compare them")
+      ->delimiter(',')
+      ->transform(&parse_mechanism)
+      ->type_name("MECHANISM")
+      ->default_str("auto")
+      ->needs(set);
+  op->add_option("--filter", flags->set.filter,
+                 "Only operators whose name contains this, such as vgg16 or 'linear 50x'")
+      ->needs(set);
+  op->add_option("--samples", flags->samples,
+                 fmt::format("Timed samples, interleaved (default: {}; with --set {} rounds)",
+                             flags->lanes.samples, flags->set.samples))
+      ->check(at_least(1));
+  op->add_flag("--json", flags->json, "Print JSON");
+  flags->lanes.platform.add_to(*op);
+  op->callback([flags, shapes, set, outcome] {
+    if (shapes->empty() && set->empty()) {
+      *outcome = invalid_argument(
+          "say which operators: --set linear, --set conv, or --shapes bench/shapes/resnet50.csv");
+      return;
+    }
+    if (flags->samples > 0) flags->lanes.samples = flags->set.samples = flags->samples;
+    flags->lanes.json = flags->set.json = flags->json;
+    flags->set.platform = flags->lanes.platform;
+    *outcome = set->empty() ? bench_op(flags->lanes) : bench_set(flags->set);
+  });
+}
+
 void add_bench_model(CLI::App& bench, Status* outcome) {
   const auto flags = std::make_shared<BenchModelFlags>();
   flags->strategies = {"cpu", "gpu"};
@@ -112,22 +166,7 @@ void add_bench_command(CLI::App& app, Status* outcome) {
     *outcome = bench_sync_command(sync_flags->platform, sync_flags->options, sync_flags->json);
   });
 
-  const auto op_flags = std::make_shared<BenchOpFlags>();
-  CLI::App* op = bench->add_subcommand(
-      "op", "GFLOPS of each lane on operator shapes, beside oneDNN and XNNPACK called directly");
-  op->add_option("--shapes", op_flags->files,
-                 "Files as 'tandem zoo shapes' writes them, such as bench/shapes/*.csv")
-      ->required();
-  op->add_flag("--impl", op_flags->implementations,
-               "Every implementation that CPU lanes have for a shape, beside the one they pick");
-  op->add_option("--samples", op_flags->samples, "Timed samples, interleaved")
-      ->check(at_least(1))
-      ->capture_default_str();
-  op->add_option("--least-gflop", op_flags->least_gflop, "Leave out operators with less work");
-  op->add_flag("--json", op_flags->json, "Print JSON");
-  op_flags->platform.add_to(*op);
-  op->callback([op_flags, outcome] { *outcome = bench_op(*op_flags); });
-
+  add_bench_op(*bench, outcome);
   add_bench_model(*bench, outcome);
 }
 

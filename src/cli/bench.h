@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "tandem/session.h"
 #include "tandem/status.h"
 
 namespace tandem::cli {
@@ -19,6 +20,19 @@ struct BenchOpFlags {
 };
 
 Status bench_op(const BenchOpFlags& flags);
+
+struct BenchSetFlags {
+  PlatformFlags platform;
+  std::string set;     // of bench/shapes/set_NAME.csv
+  std::string filter;  // names of operators contain it
+  std::vector<SyncMechanism> sync{SyncMechanism::kAuto};
+  int samples = 15;
+  bool json = false;
+};
+
+Status bench_set(const BenchSetFlags& flags);
+// Names of sets.
+std::vector<std::string> set_names();
 
 struct BenchModelFlags {
   PlatformFlags platform;

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "platform/assign_cores.h"
 #include "platform/topology.h"
+#include "tandem/session.h"
 
 namespace tandem::cli {
 
@@ -141,6 +143,18 @@ StatusOr<Model> LoadFlags::load(const std::string& path) const {
     }
   }
   return Model::load(path, options);
+}
+
+std::string parse_mechanism(const std::string& name) {
+  std::vector<std::string> names;
+  for (const SyncMechanism mechanism :
+       {SyncMechanism::kAuto, SyncMechanism::kEvent, SyncMechanism::kFinish, SyncMechanism::kPinned,
+        SyncMechanism::kSvm}) {
+    if (name == to_string(mechanism)) return std::to_string(static_cast<int>(mechanism));
+    names.emplace_back(to_string(mechanism));
+  }
+  throw CLI::ValidationError(
+      fmt::format("there is no mechanism '{}'; there are: {}", name, fmt::join(names, ", ")));
 }
 
 StatusOr<std::pair<std::string, Dims>> parse_shape(const std::string& text) {

@@ -62,6 +62,10 @@ class LoadFlags {
 // Accepts integers from `least` on.
 CLI::Validator at_least(long least);
 
+// For CLI::Option::transform(): a mechanism of synchronisation by name, as the number that CLI11
+// makes enums of. Throws what CLI11 reports.
+std::string parse_mechanism(const std::string& name);
+
 // "name=1,3,224,224" -> the name and the extents.
 StatusOr<std::pair<std::string, Dims>> parse_shape(const std::string& text);
 

@@ -2,7 +2,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <thread>
 
 #include "fmt/format.h"
@@ -31,12 +33,32 @@ class Meeting {
   std::atomic<size_t> arrived_ = 0;
 };
 
-CoreSpeed measure(int core, Meeting& meeting) {
+// A core that the process may not use is measured wherever the thread runs.
+void run_on(int core) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(core, &set);
-  // A core that the process may not use is measured wherever the thread runs.
   sched_setaffinity(0, sizeof set, &set);
+}
+
+// A figure of each core, measured on all of them at once.
+template <typename Measure>  // double(Meeting&)
+std::vector<double> on_all(const std::vector<int>& cores, const Measure& measure_core) {
+  std::vector<double> figures(cores.size());
+  Meeting meeting(cores.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < cores.size(); ++i) {
+    threads.emplace_back([&, i] {
+      run_on(cores[i]);
+      figures[i] = measure_core(meeting);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return figures;
+}
+
+CoreSpeed measure(int core, Meeting& meeting) {
+  run_on(core);
   const SpeedMemory memory(kReadBytes);
   CoreSpeed speed;
   meeting.arrive();
@@ -71,6 +93,32 @@ Probe probe(const std::vector<int>& cores) {
   }
   for (std::thread& thread : threads) thread.join();
   return result;
+}
+
+double read_speed_together(const std::vector<int>& cores, size_t bytes) {
+  constexpr size_t kPage = 4096;
+  constexpr double kReadInAll = 64e6;  // by each core
+  const size_t share = (bytes / cores.size() + kPage) / kPage * kPage;
+  const int rounds =
+      static_cast<int>(std::clamp(kReadInAll / static_cast<double>(share), 4.0, 2e3));
+  const std::vector<double> speeds = on_all(cores, [&](Meeting& meeting) {
+    const SpeedMemory memory(share);
+    meeting.arrive();
+    return read_gigabytes_per_second(memory, rounds);
+  });
+  return std::accumulate(speeds.begin(), speeds.end(), 0.0);
+}
+
+bool SpeedWatch::disturbed() {
+  // Two cores on one have half; those that a hypervisor or a governor sees to differ by less.
+  constexpr double kLeast = 0.75;
+  const std::vector<double> speeds = on_all(cores_, [&](Meeting& meeting) {
+    meeting.arrive();
+    return multiply_add_gflops(1);
+  });
+  const double slowest = *std::min_element(speeds.begin(), speeds.end());
+  best_gflops_ = std::max(best_gflops_, slowest);
+  return slowest < kLeast * best_gflops_;
 }
 
 nlohmann::json to_json(const Probe& probe) {

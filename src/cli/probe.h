@@ -22,6 +22,24 @@ struct Probe {
 // Takes some 200 ms a core.
 Probe probe(const std::vector<int>& cores);
 
+// Gigabytes a second that the cores read together, again and again, from memory of `bytes`, an
+// equal part each: from whatever cache holds it. Takes some milliseconds.
+double read_speed_together(const std::vector<int>& cores, size_t bytes);
+
+// Tells when cores are slower than they have been: others compute on the machine, or a hypervisor
+// has put several cores on one.
+class SpeedWatch {
+ public:
+  explicit SpeedWatch(std::vector<int> cores) : cores_(std::move(cores)) {}
+  // Whether all of the cores, at once, reach most of the multiply-adds a second that the slowest of
+  // them had at its best. Takes a fraction of a millisecond.
+  bool disturbed();
+
+ private:
+  const std::vector<int> cores_;
+  double best_gflops_ = 0;
+};
+
 nlohmann::json to_json(const Probe& probe);
 std::string to_text(const Probe& probe);
 

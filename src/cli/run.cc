@@ -285,25 +285,12 @@ void add_run_command(CLI::App& app, Status* outcome) {
   command->add_option("--runs,--num_runs", flags->runs, "Timed runs")
       ->check(at_least(1))
       ->capture_default_str();
-  std::map<std::string, SyncMechanism> mechanisms;
-  for (const SyncMechanism mechanism :
-       {SyncMechanism::kAuto, SyncMechanism::kSvm, SyncMechanism::kEvent, SyncMechanism::kPinned,
-        SyncMechanism::kFinish}) {
-    mechanisms[to_string(mechanism)] = mechanism;
-  }
   command
       ->add_option(
           "--sync", flags->sync,
           "How lanes wait for each other: auto, svm, event, finish, or pinned, which OpenCL "
           "does not promise to work (default: auto, what costs least; see tandem devices)")
-      ->transform([mechanisms](const std::string& text) {
-        const auto found = mechanisms.find(text);
-        if (found != mechanisms.end()) return std::to_string(static_cast<int>(found->second));
-        std::vector<std::string> names;
-        for (const auto& [name, mechanism] : mechanisms) names.push_back(name);
-        throw CLI::ValidationError(
-            fmt::format("there is no mechanism '{}'; there are: {}", text, fmt::join(names, ", ")));
-      })
+      ->transform(&parse_mechanism)
       ->type_name("MECHANISM");
   command->add_flag("--verify", flags->verify,
                     "Compare every operator with the reference interpreter (slow), and name the "

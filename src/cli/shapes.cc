@@ -18,6 +18,9 @@ constexpr std::string_view kHeader =
     "family,n,c,h,w,m,kernel_h,kernel_w,stride_h,stride_w,dilation_h,dilation_w,pad_top,pad_left,"
     "pad_bottom,pad_right,groups,transpose_b,count";
 
+// Of files whose rows name their networks, before the rest.
+constexpr std::string_view kNetworkColumn = "network,";
+
 // Every integer of a row between family and count, in the order of kHeader.
 template <typename Shape, typename Visitor>
 void visit_fields(Shape& shape, Visitor visit) {
@@ -258,12 +261,15 @@ std::string to_csv(const std::string& network, const std::vector<CountedShape>& 
 StatusOr<std::vector<CountedShape>> parse_csv(const std::string& text, const std::string& label) {
   std::vector<CountedShape> shapes;
   bool header = false;
+  bool has_networks = false;
   int number = 0;
   for (std::string_view line : split(text, '\n')) {
     ++number;
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.starts_with('#')) continue;
     if (!header) {
+      has_networks = line.starts_with(kNetworkColumn);
+      if (has_networks) line.remove_prefix(kNetworkColumn.size());
       if (line != kHeader) {
         return corrupt(fmt::format("{}:{}: not a file of shapes: its header should be {}", label,
                                    number, kHeader));
@@ -271,9 +277,16 @@ StatusOr<std::vector<CountedShape>> parse_csv(const std::string& text, const std
       header = true;
       continue;
     }
+    std::string network;
+    if (has_networks) {
+      const size_t end = std::min(line.find(','), line.size());
+      network = line.substr(0, end);
+      line.remove_prefix(std::min(end + 1, line.size()));
+    }
     const StatusOr<CountedShape> row = parse_row(line);
     if (!row.ok()) return row.status().with_context(fmt::format("{}:{}", label, number));
     shapes.push_back(*row);
+    shapes.back().network = std::move(network);
   }
   if (shapes.empty())
     return corrupt(label +

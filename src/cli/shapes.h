@@ -41,14 +41,16 @@ std::string to_string(const OperatorShape& shape);  // "conv 64x56x56 -> 64, 3x3
 
 struct CountedShape {
   OperatorShape shape;
-  int count = 1;  // how often the network has it
+  int count = 1;             // how often the network has it
+  std::string network = {};  // as in `tandem zoo list`; empty where the file does not tell
 };
 
 // The distinct shapes of a graph in the order of their first appearance.
 std::vector<CountedShape> shapes_of(const Graph& graph);
 
 std::string to_csv(const std::string& network, const std::vector<CountedShape>& shapes);
-// Refuses what is not such a file, naming the line. `label` names the file.
+// Refuses what is not such a file, naming the line. A file may begin with one column more, that
+// names the network of each row. `label` names the file.
 StatusOr<std::vector<CountedShape>> parse_csv(const std::string& text, const std::string& label);
 
 // A graph that holds just this operator, with random constants where it has weights; its inputs

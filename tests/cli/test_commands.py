@@ -1,5 +1,6 @@
 """What the commands print when all goes well."""
 
+import csv
 import os
 import pathlib
 import unittest
@@ -158,7 +159,11 @@ class Zoo(CliTest):
         self.succeed("run", "a", "--runs", 1)
 
     def test_committed_shapes_are_those_of_the_networks(self):
-        files = sorted((SOURCE / "bench/shapes").glob("*.csv"))
+        files = sorted(
+            file
+            for file in (SOURCE / "bench/shapes").glob("*.csv")
+            if not file.name.startswith("set_")
+        )
         self.assertTrue(files)
         for file in files:
             with self.subTest(file=file.name):
@@ -233,6 +238,60 @@ class Bench(CliTest):
                 self.assertGreater(results[lane, "oneDNN"]["gflops"], 0)
             self.assertIn(("cpu", "implementation"), results)
         self.assertTrue(report["summary"])
+
+    def test_sets_hold_shapes_of_the_networks_that_they_name(self):
+        for name, family in (("linear", "linear"), ("conv", "conv")):
+            text = (SOURCE / f"bench/shapes/set_{name}.csv").read_text()
+            rows = list(csv.DictReader(line for line in text.splitlines() if line[0] != "#"))
+            self.assertGreaterEqual(len(rows), 40)
+            shapes = {}
+            for row in rows:
+                network = row.pop("network")
+                if network not in shapes:
+                    listed = self.succeed("zoo", "shapes", network).stdout.splitlines()
+                    shapes[network] = list(
+                        csv.DictReader(line for line in listed if line[0] != "#")
+                    )
+                # Linear layers come with rows that are not those of one image.
+                ignored = {"n", "count"} if name == "linear" else set()
+                kept = {key: value for key, value in row.items() if key not in ignored}
+                self.assertTrue(
+                    any(kept.items() <= shape.items() for shape in shapes[network]), (network, row)
+                )
+                self.assertIn(row["family"], (family, "depthwise"))
+
+    def test_op_set(self):
+        report = self.succeed_json(
+            "bench", "op", "--set", "linear", "--filter", "deit_tiny linear 197x192 -> 192",
+            "--sync", "svm,event", "--samples", 2,
+        )
+        self.assertEqual(report["set"], "linear")
+        self.assertTrue(report["complete"])
+        (op,) = report["operators"]
+        self.assertEqual(op["shape"], "linear 197x192 -> 192")
+        best = min(op["cpu_ms"], op["gpu_ms"])
+        self.assertGreater(best, 0)
+        self.assertAlmostEqual(op["limit"], 1 + best / max(op["cpu_ms"], op["gpu_ms"]))
+        self.assertAlmostEqual(op["speedup_chosen"], best / op["chosen_ms"])
+        self.assertAlmostEqual(op["of_corun_limit"], op["speedup_chosen"] / op["corun_limit"])
+        self.assertIn(op["bound"], ("compute", "memory"))
+        self.assertAlmostEqual(report["attained"], op["grid_ms"] / op["chosen_ms"])
+        self.assertAlmostEqual(report["mean_speedup_grid"], best / op["grid_ms"])
+        self.assertAlmostEqual(report["max_speedup_chosen"], op["speedup_chosen"])
+        for parts in (op["chosen_parts"], op["grid_parts"]):
+            if len(parts) > 1:
+                self.assertEqual(parts[0]["end"], parts[1]["begin"])
+        self.assertEqual([m["sync"] for m in report["mechanisms"]], ["svm", "event"])
+        self.assertEqual(len(op["other_mechanisms"]), 1)
+        (bin_,) = report["by_time"]
+        self.assertEqual(bin_["operators"], 1)
+        self.assertAlmostEqual(bin_["speedup_chosen"][0], op["speedup_chosen"])
+
+    def test_op_set_refuses_what_there_is_not(self):
+        self.refuse("bench", "op", says=("--set",))
+        self.refuse("bench", "op", "--set", "linear", "--filter", "nothing like it",
+                    says=("nothing like it", "set_linear.csv"))
+        self.refuse("bench", "op", "--set", "linear", "--use_gpu=false", says=("tandem devices",))
 
 
 if __name__ == "__main__":
