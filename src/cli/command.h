@@ -14,6 +14,7 @@ void add_plan_command(CLI::App& app, Status* outcome);
 void add_zoo_command(CLI::App& app, Status* outcome);
 void add_bench_command(CLI::App& app, Status* outcome);
 void add_profile_command(CLI::App& app, Status* outcome);
+void add_simulate_command(CLI::App& app, Status* outcome);
 void add_train_command(CLI::App& app, Status* outcome);
 
 }  // namespace tandem::cli

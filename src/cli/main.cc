@@ -55,6 +55,7 @@ int run(int argc, char** argv) {
   tandem::cli::add_zoo_command(app, &outcome);
   tandem::cli::add_bench_command(app, &outcome);
   tandem::cli::add_profile_command(app, &outcome);
+  tandem::cli::add_simulate_command(app, &outcome);
   tandem::cli::add_train_command(app, &outcome);
   try {
     app.parse(argc, argv);
