@@ -87,6 +87,14 @@ int position(const std::array<std::string_view, N>& names, std::string_view name
   return found == names.end() ? 0 : static_cast<int>(found - names.begin()) + 1;
 }
 
+// Of kFunctions, those that take several times as long as an addition begin here; and those that
+// take many times as long.
+double function_cost(std::string_view name) {
+  const int at = position(kFunctions, name);
+  if (at >= position(kFunctions, "exp")) return 4;
+  return at >= position(kFunctions, "hard_sigmoid") ? 1 : 0;
+}
+
 int function_number(std::string_view name) { return position(kFunctions, name); }
 
 // Reads "14x32" at the end of `text`.
@@ -160,6 +168,15 @@ std::vector<SliceFeature> argument_features() {
       {{"repeated", "1", "1 if the same ran just before, so that its data are in caches",
         kArgument},
        [](M m) { return m.c.repeated ? 1.0 : 0.0; }},
+      {{"circumstances", "1", "kind and repeated in one: what lines are fitted apart for",
+        kArgument},
+       [](M m) { return 2 * number(position(kKinds, m.c.kind)) + (m.c.repeated ? 1 : 0); }},
+      {{"costly_results", "1", "results that divisions or transcendental functions are computed of",
+        kArgument},
+       [](M m) {
+         return m.c.out_bytes / 4 *
+                std::max(function_cost(m.c.activation), function_cost(m.c.variant));
+       }},
       {{"load", "1", "what other lanes do: 1 memory, 2 arithmetic", kArgument},
        [](M m) { return number(static_cast<int64_t>(m.c.load)); }},
   };
@@ -170,6 +187,12 @@ std::vector<SliceFeature> kernel_features() {
       {{"implementation", "1", "which kernel runs", kKernel},
        [](M m) {
          return number(implementation_number(split_implementation(m.c.implementation).base));
+       }},
+      {{"regime", "1", "implementation and repeated in one: what lines are fitted apart for",
+        kKernel},
+       [](M m) {
+         return 2 * number(implementation_number(split_implementation(m.c.implementation).base)) +
+                (m.c.repeated ? 1 : 0);
        }},
       {{"library_variant", "1", "which of a library's kernels runs", kKernel},
        [](M m) { return number(variant_number(m.c.library_variant)); }},
@@ -234,6 +257,8 @@ std::vector<SliceFeature> kernel_features() {
          return against(4 * number(m.c.kernel_height * m.c.in_width * m.c.in_pitch),
                         m.c.lane.l1_bytes);
        }},
+      {{"overflow_bytes", "B", "what does not fit the second-level cache of a thread", kKernel},
+       [](M m) { return std::max(0.0, m.c.bytes() - m.units * number(m.c.lane.l2_bytes)); }},
       {{"cold_bytes", "B", "what comes from beyond the second-level cache", kKernel},
        [](M m) { return m.cold_bytes; }},
       {{"streamed_bytes", "B", "input read once for each set of columns, weights for each of rows",
@@ -255,6 +280,8 @@ std::vector<SliceFeature> kernel_features() {
       {{"input_alias", "1", "distance of input rows in pages: whole ones compete for cache lines",
         kKernel},
        [](M m) { return std::fmod(number(m.c.in_pitch) / 1024, 1); }},
+      {{"line_alias", "1", "the same of lines of an image", kKernel},
+       [](M m) { return std::fmod(number(m.c.in_pitch * m.c.in_width) / 1024, 1); }},
       {{"transposes", "1", "log2 of the distance from element to element of a transposing copy",
         kKernel},
        [](M m) { return log2_of(std::abs(number(m.c.in_channel_step))); }},

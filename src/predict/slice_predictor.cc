@@ -15,27 +15,25 @@ constexpr const char* kSlowdown = "slowdown";
 // What the line that trees correct is made of.
 std::vector<std::string> cost_terms(SliceKnowledge knowledge, SliceFamily family) {
   if (knowledge == SliceKnowledge::kFlops) return {"flops"};
-  if (knowledge == SliceKnowledge::kArguments) return {"flops", "bytes"};
-  switch (family) {
-    case SliceFamily::kCopy:
-      return {"bytes", "input_pieces", "output_pieces"};
-    case SliceFamily::kElementwise:
-    case SliceFamily::kPool:
-    case SliceFamily::kSoftmax:
-    case SliceFamily::kLayerNorm:
-    case SliceFamily::kReduce:
-      return {"unit_flops", "bytes", "output_pieces"};
-    default:
-      return {"unit_flops", "bytes", "dispatches"};
+  if (knowledge == SliceKnowledge::kArguments) {
+    return {"flops", "in_bytes", "weight_bytes", "out_bytes", "costly_results"};
   }
+  std::vector<std::string> terms = {"unit_flops", "in_bytes",       "weight_bytes",
+                                    "out_bytes",  "overflow_bytes", "costly_results"};
+  if (family == SliceFamily::kCopy) {
+    terms.insert(terms.end(), {"input_pieces", "output_pieces"});
+  } else {
+    terms.push_back("output_pieces");
+  }
+  return terms;
 }
 
 RegressorOptions regressor_options(const SlicePredictorOptions& options, SliceFamily family) {
   RegressorOptions result{.cost_terms = cost_terms(options.knowledge, family),
                           .boosting = options.boosting};
   result.trees = options.knowledge != SliceKnowledge::kFlops;
-  if (options.knowledge == SliceKnowledge::kArguments) result.class_column = "kind";
-  if (options.knowledge == SliceKnowledge::kKernels) result.class_column = "implementation";
+  if (options.knowledge == SliceKnowledge::kArguments) result.class_column = "circumstances";
+  if (options.knowledge == SliceKnowledge::kKernels) result.class_column = "regime";
   return result;
 }
 
