@@ -270,7 +270,8 @@ class Training {
                      {"platform", data_.made_for.platform},
                      {"engine", data_.made_for.engine},
                      {"rows", data_.samples.size()},
-                     {"rows_left_out", data_.disturbed},
+                     {"rows_disturbed", data_.disturbed},
+                     {"rows_implausible", data_.implausible},
                      {"folds", flags_.folds},
                      {"seed", flags_.seed},
                      {"xgboost", predict::boosting_version()},
@@ -286,10 +287,12 @@ class Training {
 
   void print() const {
     fmt::print(
-        "{} measurements of {} ({} disturbed ones left out). Errors in % of measured times, of "
+        "{} measurements of {} (left out: {} disturbed, {} beyond what cores can do). Errors in % "
+        "of measured times, of "
         "shapes held out ({} folds by shape, seed {}). without: arguments only; FLOPs: a line; "
         "noise: the same measured again.\n",
-        data_.samples.size(), data_.made_for.platform, data_.disturbed, flags_.folds, flags_.seed);
+        data_.samples.size(), data_.made_for.platform, data_.disturbed, data_.implausible,
+        flags_.folds, flags_.seed);
     print_families(evaluation_);
     print_networks(networks_);
     if (!saved_.empty()) fmt::print("\nsaved {}\n", saved_);

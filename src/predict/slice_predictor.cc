@@ -18,6 +18,8 @@ std::vector<std::string> cost_terms(SliceKnowledge knowledge, SliceFamily family
   if (knowledge == SliceKnowledge::kArguments) {
     return {"flops", "in_bytes", "weight_bytes", "out_bytes", "costly_results"};
   }
+  // Fewer terms extrapolate better where arithmetic dominates.
+  if (family == SliceFamily::kConv3x3) return {"unit_flops", "bytes", "costly_results"};
   std::vector<std::string> terms = {"unit_flops", "in_bytes",       "weight_bytes",
                                     "out_bytes",  "overflow_bytes", "costly_results"};
   if (family == SliceFamily::kCopy) {

@@ -23,6 +23,21 @@ bool is_usual(const SliceCase& slice) {
          !slice.repeated && (slice.lane.kind != "cpu" || slice.threads == slice.lane.max_threads);
 }
 
+// Far above what cores do, next to the probes beside the measurement: arithmetic (which is counted
+// at the edges of images, too, where there is none to do) and memory (caches are that much faster).
+constexpr double kMostOverGflops = 4;
+constexpr double kMostOverGbps = 25;
+
+// Timers of queues can miss when a slice began.
+bool is_implausible(const Measurement& row, const SliceCase& slice) {
+  if (slice.lane.cores == 0) return false;  // the probes are of the host's cores
+  const double units = static_cast<double>(slice.lane.cores);
+  const double gflops = slice.flops / row.median_us / 1e3;
+  const double gbps = slice.bytes() / row.median_us / 1e3;
+  return (row.probe_gflops > 0 && gflops > kMostOverGflops * units * row.probe_gflops) ||
+         (row.probe_gbps > 0 && gbps > kMostOverGbps * units * row.probe_gbps);
+}
+
 }  // namespace
 
 bool TrainingData::has_network(size_t sample, const std::string& network) const {
@@ -57,6 +72,10 @@ StatusOr<TrainingData> read_training_data(const MeasurementStore& store) {
     StatusOr<SliceCase> slice = predict::parse_slice_case(row.slice_case);
     if (!slice.ok()) {
       status = slice.status().with_context(row.key);
+      return;
+    }
+    if (is_implausible(row, *slice)) {
+      ++data.implausible;
       return;
     }
     data.samples.push_back(

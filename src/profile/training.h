@@ -17,7 +17,8 @@ namespace tandem {
 struct TrainingData {
   predict::Fingerprints made_for;
   std::vector<predict::SliceSample> samples;
-  size_t disturbed = 0;    // rows left out, since they cannot be trusted
+  size_t disturbed = 0;    // rows left out, since the machine was disturbed
+  size_t implausible = 0;  // rows left out, since no core is as fast as they say
   double memory_gbps = 0;  // median of the probes beside the measurements
 
   bool has_network(size_t sample, const std::string& network) const;

@@ -25,7 +25,7 @@ Measurement measurement(const Graph& graph, const std::string& networks, double 
   ImplementationInfo info;
   info.name = "loops_tiled_gemm";
   info.computed_flops = work_of(graph, 0).flops;
-  const predict::LaneFacts lane{.name = "cpu", .kind = "cpu"};
+  const predict::LaneFacts lane{.name = "cpu", .kind = "cpu", .cores = 1};
   Measurement row;
   row.slice_case = to_json(describe_slice(graph, analyse(graph), {0}, lane, info));
   row.key = networks + row.slice_case;
@@ -38,6 +38,7 @@ Measurement measurement(const Graph& graph, const std::string& networks, double 
   row.high_us = us * 1.01;
   row.samples = 9;
   row.probe_gbps = 11;
+  row.probe_gflops = 95;
   return row;
 }
 
@@ -61,8 +62,13 @@ class TrainingTest : public ::testing::Test {
     disturbed.key += " again";
     disturbed.disturbed = true;
     rows.push_back(disturbed);
+    // The same in no time.
+    Measurement implausible = rows[20];
+    implausible.key += " at once";
+    implausible.median_us = implausible.low_us = implausible.high_us = 0.001;
+    rows.push_back(implausible);
     EXPECT_TRUE(store->add(rows).ok());
-    count_ = rows.size() - 1;
+    count_ = rows.size() - 2;
   }
   ~TrainingTest() override { std::filesystem::remove(path_); }
 
@@ -80,6 +86,7 @@ TEST_F(TrainingTest, ReadsWhatCanBeTrusted) {
   const TrainingData data = read();
   EXPECT_EQ(data.samples.size(), count_);
   EXPECT_EQ(data.disturbed, 1u);
+  EXPECT_EQ(data.implausible, 1u);
   EXPECT_EQ(data.memory_gbps, 11);
   EXPECT_EQ(data.made_for.platform, "platform");
   EXPECT_EQ(data.networks(), (std::vector<std::string>{"net", "other"}));
