@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "schedule/exact.h"
 #include "schedule/inter.h"
 #include "schedule/intra_modes.h"
 #include "schedule/joint.h"
@@ -24,6 +25,8 @@ StatusOr<std::unique_ptr<ModeScheduler>> make_mode_scheduler(std::string_view st
     result = std::make_unique<ChainModeScheduler>();
   } else if (strategy == "joint") {
     result = std::make_unique<JointScheduler>();
+  } else if (strategy == "exact") {
+    result = std::make_unique<ExactScheduler>();
   } else {
     return not_found(fmt::format("there is no scheduler '{}' of modes; there are: {}", strategy,
                                  fmt::join(mode_scheduler_names(), ", ")));
@@ -32,7 +35,7 @@ StatusOr<std::unique_ptr<ModeScheduler>> make_mode_scheduler(std::string_view st
 }
 
 std::vector<std::string_view> mode_scheduler_names() {
-  return {"inter", "inter_heft", "inter_lookahead", "intra", "chain", "joint"};
+  return {"inter", "inter_heft", "inter_lookahead", "intra", "chain", "joint", "exact"};
 }
 
 ModeSchedule single_lane_modes(const ModeTables& tables, int lane) {
