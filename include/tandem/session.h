@@ -37,6 +37,16 @@ enum class CostSource {
 
 struct SessionOptions {
   std::string strategy = "intra";  // see `tandem run --help`
+  // How long strategies `joint` and `exact` search: that many evaluations of schedules at most (0:
+  // by the size of the model), and that many milliseconds (0: no limit). The same seed and number
+  // of evaluations give the same schedule for the same costs, unless time runs out.
+  int64_t search_evaluations = 0;
+  double search_budget_ms = 0;
+  uint64_t search_seed = 1;
+  // Where operators go whatever the strategy thinks: "OPERATOR=LANE", or "OPERATOR=LANE:SHARE" for
+  // a share of its output, above 0 and at most 1; the rest goes to other lanes. Not with strategies
+  // `cpu` and `gpu`.
+  std::vector<std::string> pins;
   // A file of save_plan() or `tandem plan`: its schedule is used, no strategy asked, and nothing
   // measured. kFailedPrecondition if it was made for another model, platform, source of costs or
   // version of Tandem; the message says which.

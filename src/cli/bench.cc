@@ -139,6 +139,7 @@ void add_bench_model(CLI::App& bench, Status* outcome) {
   model->add_flag("--json", flags->json, "Print JSON");
   flags->load.add_to(*model);
   flags->costs.add_to(*model);
+  flags->search.add_to(*model);
   flags->platform.add_to(*model);
   model->callback([flags, outcome] { *outcome = bench_model(*flags); });
 }

@@ -37,6 +37,7 @@ std::vector<std::string> set_names();
 struct BenchModelFlags {
   PlatformFlags platform;
   CostFlags costs;
+  SearchFlags search;
   LoadFlags load;
   std::vector<std::string> models;
   bool all = false;

@@ -231,6 +231,7 @@ StatusOr<Report> measure_model(const BenchModelFlags& flags, const Candidate& ca
   SessionOptions options;
   options.calibration_dir = flags.platform.calibration_dir();
   flags.costs.apply_to(&options);
+  flags.search.apply_to(&options);
   options.deadline = std::chrono::milliseconds(flags.deadline_ms);
   for (const std::string& strategy : flags.strategies) {
     TANDEM_ASSIGN_OR_RETURN(Contender contender, prepare(strategy, model, platform, options));

@@ -112,6 +112,32 @@ void CostFlags::apply_to(SessionOptions* options) const {
   options->predictors = predictors_;
 }
 
+void SearchFlags::add_to(CLI::App& app) {
+  CLI::Option_group* group = app.add_option_group("Search");
+  group
+      ->add_option("--evaluations", evaluations_,
+                   "How many schedules strategy joint may look at (default: by the model's size)")
+      ->check(at_least(1));
+  group->add_option("--budget-ms", budget_ms_, "How long it may search (default: no limit)")
+      ->check(CLI::PositiveNumber);
+  group
+      ->add_option("--search-seed", seed_,
+                   "With the same number of evaluations, the same seed finds the same schedule")
+      ->capture_default_str();
+  group
+      ->add_option("--pin", pins_,
+                   "OPERATOR=LANE or OPERATOR=LANE:SHARE: where an operator, or that share of its "
+                   "output, goes; may be repeated")
+      ->allow_extra_args(false);
+}
+
+void SearchFlags::apply_to(SessionOptions* options) const {
+  options->search_evaluations = evaluations_;
+  options->search_budget_ms = budget_ms_;
+  options->search_seed = seed_;
+  options->pins = pins_;
+}
+
 StatusOr<std::shared_ptr<Platform>> create_platform(const PlatformFlags& flags) {
   TANDEM_ASSIGN_OR_RETURN(const PlatformOptions options, flags.options());
   StatusOr<std::shared_ptr<Platform>> platform = Platform::create(options);

@@ -45,6 +45,19 @@ class CostFlags {
   std::string predictors_;
 };
 
+// How schedules are searched for.
+class SearchFlags {
+ public:
+  void add_to(CLI::App& app);
+  void apply_to(SessionOptions* options) const;
+
+ private:
+  int64_t evaluations_ = 0;
+  double budget_ms_ = 0;
+  uint64_t seed_ = 1;
+  std::vector<std::string> pins_;
+};
+
 // Creates the platform and prints its warnings to stderr.
 StatusOr<std::shared_ptr<Platform>> create_platform(const PlatformFlags& flags);
 

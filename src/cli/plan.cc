@@ -27,6 +27,7 @@ struct Flags {
   LoadFlags load;
   PlatformFlags platform;
   CostFlags costs;
+  SearchFlags search;
   std::string strategy = "intra";
   std::string output;
   bool explain = false;
@@ -37,12 +38,15 @@ struct Flags {
 struct Considered {
   std::string strategy;
   double search_ms = 0;
-  std::optional<Plan> plan;  // none: the platform has no lane for it
+  std::optional<Plan> plan{};
+  std::string why_not{};  // if there is none
 };
 
-StatusOr<std::vector<Considered>> plan_all(Planner& planner, const std::string& chosen) {
+StatusOr<std::vector<Considered>> plan_all(Planner& planner, const std::string& chosen,
+                                           bool pinned) {
   std::vector<Considered> all;
   for (const std::string_view name : scheduler_names()) {
+    if (pinned && name != chosen && (name == "cpu" || name == "gpu")) continue;
     Considered& considered = all.emplace_back();
     considered.strategy = name;
     const Stopwatch stopwatch;
@@ -50,9 +54,16 @@ StatusOr<std::vector<Considered>> plan_all(Planner& planner, const std::string& 
     considered.search_ms = stopwatch.milliseconds();
     if (plan.ok()) {
       considered.plan = std::move(plan).value();
-    } else if (plan.status().code() != StatusCode::kFailedPrecondition || name == chosen) {
+      continue;
+    }
+    // No lane of that kind, or too large a model for that strategy.
+    const StatusCode code = plan.status().code();
+    if ((code != StatusCode::kFailedPrecondition && code != StatusCode::kResourceExhausted) ||
+        name == chosen) {
       return plan.status().with_context("strategy " + considered.strategy);
     }
+    considered.why_not =
+        code == StatusCode::kFailedPrecondition ? "has no lane here" : "is for smaller models";
   }
   return all;
 }
@@ -92,8 +103,84 @@ nlohmann::json explanation_json(const Problem& problem,
   return all;
 }
 
+// The slices of a mode, such as "cpu[c 0:32] gpu[c 32:64]".
+std::string mode_text(const Problem& problem, const Mode& mode) {
+  std::string text;
+  for (const Part& part : mode.parts) {
+    const std::string slice = to_string(*problem.graph, part.slice);
+    const std::string& op = problem.graph->op(part.slice.op).name;
+    text += fmt::format("{}{}{}", text.empty() ? "" : " ", problem.lanes[part.lane].name,
+                        slice.substr(op.size()));
+  }
+  return text;
+}
+
+// What else could have been, and how the search went.
+nlohmann::json search_json(const Problem& problem, const PlannedSchedule& planned) {
+  nlohmann::json json = {{"tried", planned.search.tried},
+                         {"kept", planned.search.kept},
+                         {"evaluations", planned.search.evaluations},
+                         {"ms", planned.search.ms},
+                         {"fell_back_on_one_lane", planned.fell_back},
+                         {"starts", nlohmann::json::array()},
+                         {"stages", nlohmann::json::array()},
+                         {"choices", nlohmann::json::array()}};
+  for (const SearchReport::Start& start : planned.search.starts) {
+    json["starts"].push_back({{"strategy", start.strategy}, {"predicted_us", start.makespan_us}});
+  }
+  for (size_t s = 0; s < planned.search.stages.size(); ++s) {
+    const StageReport& stage = planned.search.stages[s];
+    json["stages"].push_back({{"operators", planned.stage_names[s]},
+                              {"count", stage.last - stage.first},
+                              {"tried", stage.tried},
+                              {"kept", stage.kept},
+                              {"before_us", stage.before_us},
+                              {"after_us", stage.after_us}});
+  }
+  for (const OperatorChoice& choice : planned.choices) {
+    nlohmann::json alternatives = nlohmann::json::array();
+    for (const auto& other : choice.alternatives) {
+      alternatives.push_back({{"mode", mode_text(problem, other.mode)},
+                              {"makespan_change_us", other.makespan_change_us}});
+    }
+    json["choices"].push_back({{"operator", problem.graph->op(choice.op).name},
+                               {"mode", mode_text(problem, choice.mode)},
+                               {"us", choice.us},
+                               {"critical", choice.critical},
+                               {"alternatives", std::move(alternatives)}});
+  }
+  return json;
+}
+
+void print_search(const Problem& problem, const PlannedSchedule& planned) {
+  constexpr size_t kAlternatives = 3;
+  fmt::print("\nChoices (* critical), and by how much the best others would change the whole:\n");
+  for (const OperatorChoice& choice : planned.choices) {
+    fmt::print("{} {:32} {:9.1f} us  {}\n", choice.critical ? '*' : ' ',
+               problem.graph->op(choice.op).name, choice.us, mode_text(problem, choice.mode));
+    for (size_t i = 0; i < std::min(kAlternatives, choice.alternatives.size()); ++i) {
+      fmt::print("    {:+9.1f} us  {}\n", choice.alternatives[i].makespan_change_us,
+                 mode_text(problem, choice.alternatives[i].mode));
+    }
+  }
+  for (const SearchReport::Start& start : planned.search.starts) {
+    fmt::print("started from {:16} {:9.3f} ms\n", start.strategy, start.makespan_us / 1000);
+  }
+  for (size_t s = 0; s < planned.search.stages.size(); ++s) {
+    const StageReport& stage = planned.search.stages[s];
+    fmt::print("stage of {:3} operators, {}: {} moves tried, {} kept, {:.3f} -> {:.3f} ms\n",
+               stage.last - stage.first, planned.stage_names[s], stage.tried, stage.kept,
+               stage.before_us / 1000, stage.after_us / 1000);
+  }
+  if (planned.search.tried > 0) {
+    fmt::print("{} moves tried, {} kept, {} evaluations, {:.1f} ms\n", planned.search.tried,
+               planned.search.kept, planned.search.evaluations, planned.search.ms);
+  }
+}
+
 void print_json(const Flags& flags, const Planner& planner, const std::vector<Considered>& all,
-                const Plan& plan, const nlohmann::json& conditions) {
+                const Plan& plan, const PlannedSchedule* planned,
+                const nlohmann::json& conditions) {
   const Problem problem = planner.problem();
   nlohmann::json json = {{"model", plan.origin.model},
                          {"operators", problem.graph->operators().size()},
@@ -112,23 +199,24 @@ void print_json(const Flags& flags, const Planner& planner, const std::vector<Co
   if (flags.explain) {
     json["explanation"] =
         explanation_json(problem, explain(problem, plan.schedule, plan.prediction));
+    json["search"] = search_json(problem, *planned);
   }
   fmt::print("{}\n", json.dump(2));
 }
 
 void print_text(const Flags& flags, const Planner& planner, const std::vector<Considered>& all,
-                const Plan& plan) {
+                const Plan& plan, const PlannedSchedule* planned) {
   const Problem problem = planner.problem();
   fmt::print("{}: {} operators; lanes {}; costs: {} ({:.0f} ms)\n", plan.origin.model,
              problem.graph->operators().size(), fmt::join(plan.origin.lanes, ", "),
              planner.origin().costs, planner.calibrate_ms());
   for (const Considered& considered : all) {
     if (considered.plan) {
-      fmt::print("{} {:8} predicted {:9.3f} ms   search {:8.3f} ms\n",
+      fmt::print("{} {:15} predicted {:9.3f} ms   search {:8.3f} ms\n",
                  considered.strategy == flags.strategy ? '>' : ' ', considered.strategy,
                  considered.plan->prediction.makespan_us / 1000, considered.search_ms);
     } else {
-      fmt::print("  {:8} has no lane here\n", considered.strategy);
+      fmt::print("  {:15} {}\n", considered.strategy, considered.why_not);
     }
   }
   fmt::print(
@@ -136,6 +224,7 @@ void print_text(const Flags& flags, const Planner& planner, const std::vector<Co
       gantt(*problem.graph, plan.schedule, plan.prediction, plan.origin.lanes, terminal_width()));
   if (flags.explain) {
     fmt::print("\n{}", explanation_text(problem, explain(problem, plan.schedule, plan.prediction)));
+    print_search(problem, *planned);
   }
 }
 
@@ -150,6 +239,7 @@ Status plan(const Flags& flags) {
   SessionOptions options;
   options.calibration_dir = flags.platform.calibration_dir();
   flags.costs.apply_to(&options);
+  flags.search.apply_to(&options);
   TANDEM_ASSIGN_OR_RETURN(const LaneCrew::Lease lease,
                           LaneCrew::acquire(crew, Clock::now() + options.deadline));
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
@@ -158,7 +248,7 @@ Status plan(const Flags& flags) {
   {
     const Progress progress(model.name() + ": planning");
     TANDEM_RETURN_IF_ERROR(planner->prepare_costs());
-    TANDEM_ASSIGN_OR_RETURN(all, plan_all(*planner, flags.strategy));
+    TANDEM_ASSIGN_OR_RETURN(all, plan_all(*planner, flags.strategy, !options.pins.empty()));
   }
   const auto chosen = std::find_if(all.begin(), all.end(), [&](const Considered& considered) {
     return considered.strategy == flags.strategy;
@@ -166,11 +256,18 @@ Status plan(const Flags& flags) {
   if (!flags.output.empty()) {
     TANDEM_RETURN_IF_ERROR(save_plan(flags.output, model.graph(), *chosen->plan));
   }
+  std::optional<PlannedSchedule> planned;
+  if (flags.explain) {
+    TANDEM_ASSIGN_OR_RETURN(Planner::ExplainedPlan explained,
+                            planner->plan_and_explain(flags.strategy));
+    planned = std::move(explained.planned);
+  }
+  const PlannedSchedule* why = planned ? &*planned : nullptr;
   if (flags.json) {
-    print_json(flags, *planner, all, *chosen->plan, conditions.to_json(*platform));
+    print_json(flags, *planner, all, *chosen->plan, why, conditions.to_json(*platform));
     return {};
   }
-  print_text(flags, *planner, all, *chosen->plan);
+  print_text(flags, *planner, all, *chosen->plan, why);
   if (!flags.output.empty()) fmt::print("\nwritten to {}\n", flags.output);
   return {};
 }
@@ -195,6 +292,7 @@ void add_plan_command(CLI::App& app, Status* outcome) {
   command->add_flag("--json", flags->json, "Print JSON");
   flags->platform.add_to(*command);
   flags->costs.add_to(*command);
+  flags->search.add_to(*command);
   command->callback([flags, outcome] { *outcome = plan(*flags); });
 }
 

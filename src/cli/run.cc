@@ -25,6 +25,7 @@ struct Flags {
   LoadFlags load;
   PlatformFlags platform;
   CostFlags costs;
+  SearchFlags search;
   std::optional<std::string> strategy;
   std::vector<std::string> compare;
   std::string plan;
@@ -139,6 +140,7 @@ SessionOptions session_options(const Flags& flags) {
   options.fall_back = flags.fall_back;
   options.calibration_dir = flags.platform.calibration_dir();
   flags.costs.apply_to(&options);
+  flags.search.apply_to(&options);
   options.keep_all = flags.verify;
   options.check_numerics = flags.check_numerics;
   if (!flags.replan) options.plan = flags.plan;
@@ -305,6 +307,7 @@ void add_run_command(CLI::App& app, Status* outcome) {
                     "When a lane fails in mid-run, run once more on the best lane that is left");
   command->add_flag("--json", flags->json, "Print JSON");
   flags->costs.add_to(*command);
+  flags->search.add_to(*command);
   flags->platform.add_to(*command);
   command->callback([flags, outcome] { *outcome = run(*flags); });
 }

@@ -79,26 +79,43 @@ Problem Planner::problem() const {
 }
 
 StatusOr<Plan> Planner::plan(const std::string& strategy) {
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Scheduler> scheduler, make_scheduler(strategy));
+  TANDEM_ASSIGN_OR_RETURN(ExplainedPlan result, plan(strategy, false));
+  return std::move(result.plan);
+}
+
+StatusOr<Planner::ExplainedPlan> Planner::plan_and_explain(const std::string& strategy) {
+  return plan(strategy, true);
+}
+
+StatusOr<Planner::ExplainedPlan> Planner::plan(const std::string& strategy, bool explain) {
+  TANDEM_RETURN_IF_ERROR(make_scheduler(strategy).status());
+  PlanOptions options;
+  options.strategy = strategy;
+  options.search = {options_.search_seed, options_.search_evaluations, options_.search_budget_ms};
+  options.explain = explain;
+  for (const std::string& text : options_.pins) {
+    TANDEM_ASSIGN_OR_RETURN(const Pin pin, parse_pin(*graph_, problem().lanes, text));
+    options.pins.push_back(pin);
+  }
   // With a single lane there is nothing to choose.
   const bool needs_costs = strategy != "cpu" && strategy != "gpu";
   if (needs_costs) TANDEM_RETURN_IF_ERROR(prepare_costs());
   const Stopwatch stopwatch;
-  StatusOr<Schedule> schedule = scheduler->schedule(problem());
+  StatusOr<PlannedSchedule> planned = tandem::plan(problem(), options);
   schedule_ms_ += stopwatch.milliseconds();
-  if (!schedule.ok() && schedule.status().code() == StatusCode::kFailedPrecondition) {
+  if (planned.status().code() == StatusCode::kFailedPrecondition) {
     // No lane of the kind that the strategy wants: the platform may know why.
-    std::string message = schedule.status().message();
+    std::string message = planned.status().message();
     for (const std::string& warning : platform_->warnings()) message += "; " + warning;
     return failed_precondition(message);
   }
-  TANDEM_RETURN_IF_ERROR(schedule.status());
-  Plan plan;
-  plan.origin = origin();
-  if (!needs_costs) plan.origin.costs = "none";
-  plan.schedule = std::move(schedule).value();
-  if (has_costs()) plan.prediction = predicted_timeline(problem(), plan.schedule);
-  return plan;
+  TANDEM_RETURN_IF_ERROR(planned.status());
+  ExplainedPlan result{{}, std::move(planned).value()};
+  result.plan.origin = origin();
+  if (!needs_costs) result.plan.origin.costs = "none";
+  result.plan.schedule = result.planned.schedule;
+  if (has_costs()) result.plan.prediction = predicted_timeline(problem(), result.plan.schedule);
+  return result;
 }
 
 StatusOr<Plan> Planner::load(const std::string& path) const {

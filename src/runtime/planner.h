@@ -9,7 +9,7 @@
 #include "predict/predictor_file.h"
 #include "profile/lane_crew.h"
 #include "runtime/plan_file.h"
-#include "schedule/scheduler.h"
+#include "schedule/plan.h"
 #include "tandem/platform.h"
 #include "tandem/session.h"
 
@@ -30,6 +30,12 @@ class Planner {
   // A schedule of that strategy, with a prediction if costs are known. They are prepared if the
   // strategy looks at them.
   StatusOr<Plan> plan(const std::string& strategy);
+  // The same, and how it came about.
+  struct ExplainedPlan {
+    Plan plan;
+    PlannedSchedule planned;
+  };
+  StatusOr<ExplainedPlan> plan_and_explain(const std::string& strategy);
   // A plan of a file.
   StatusOr<Plan> load(const std::string& path) const;
   // What plans that are made now are good for.
@@ -48,6 +54,7 @@ class Planner {
  private:
   Planner(std::shared_ptr<const Graph> graph, std::shared_ptr<Platform> platform,
           std::shared_ptr<LaneCrew> crew, const SessionOptions& options);
+  StatusOr<ExplainedPlan> plan(const std::string& strategy, bool explain);
   Status choose_mechanism();
   // Where costs come from, or would come from.
   std::string cost_source() const;

@@ -94,10 +94,14 @@ class Search {
       }
     }
     descend(tables_, &evaluator_, {0, tables_.operators}, &budget_);
+    ModeSchedule found = schedule_of(tables_, evaluator_.solution());
+    // What is left, and a little in any case.
+    budget_.evaluations = std::max<int64_t>(budget_.evaluations, tables_.operators);
+    polish_orders(tables_, &found, &budget_);
     report_.tried += budget_.tried;
     report_.kept += budget_.kept;
     report_.evaluations += evaluator_.evaluations();
-    return schedule_of(tables_, evaluator_.solution());
+    return found;
   }
 
  private:

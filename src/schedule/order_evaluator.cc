@@ -360,14 +360,14 @@ std::pair<int, int> OrderEvaluator::range_of(int op) const {
   return range;
 }
 
-std::vector<OrderEvaluator::Link> OrderEvaluator::critical_path() const {
-  std::vector<PartRef> before(times_.size(), PartRef{kNone, 0});  // on the same lane, by slot
+std::vector<OrderEvaluator::Link> OrderEvaluator::critical_path() {
+  before_.resize(times_.size());
   std::vector<PartRef> last(tables_.lanes, PartRef{kNone, 0});
   PartRef at{kNone, 0};
   for (const int op : solution_.order) {
     for (int p = 0; p < tables_.part_count(op, solution_.modes[op]); ++p) {
       PartRef& on_lane = last[tables_.lane[tables_.part(op, solution_.modes[op], p)]];
-      before[tables_.slot(op, p)] = on_lane;
+      before_[tables_.slot(op, p)] = on_lane;
       on_lane = {op, p};
       if (at.op == kNone || end_us(op, p) > end_us(at.op, at.part)) at = {op, p};
     }
@@ -390,7 +390,7 @@ std::vector<OrderEvaluator::Link> OrderEvaluator::critical_path() const {
       }
     }
     const bool by_lane = next.op == kNone;
-    if (by_lane) next = before[tables_.slot(at.op, at.part)];
+    if (by_lane) next = before_[tables_.slot(at.op, at.part)];
     if (by_lane && next.op != kNone && end_us(next.op, next.part) < start) next.op = kNone;
     path.push_back({at, by_lane});
     at = next;

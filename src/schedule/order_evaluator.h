@@ -64,7 +64,7 @@ class OrderEvaluator {
     PartRef part;
     bool by_lane = false;  // waited for its lane, that is for the next link; else for its result
   };
-  std::vector<Link> critical_path() const;
+  std::vector<Link> critical_path();
 
   // Evaluations so far, and how many operators' times they computed.
   int64_t evaluations() const { return evaluations_; }
@@ -102,6 +102,7 @@ class OrderEvaluator {
   std::vector<double> suffix_;   // by place: the latest end from it on; one place more
   double makespan_us_ = 0;
   std::vector<Checkpoint> checkpoints_;
+  std::vector<PartRef> before_;  // on the same lane, by slot; for critical_path()
 
   // Of the change that was tried last.
   Change change_;
