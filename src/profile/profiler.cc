@@ -29,8 +29,9 @@ constexpr double kBatchSeconds = 2;
 // Runs of a sample on one lane, about.
 constexpr double kRuns = 12;
 // Cases that are measured again wait until there are so many, so that they too are run between
-// strangers.
-constexpr size_t kEnoughAgain = 24;
+// strangers; and so many other batches come between two of theirs.
+constexpr size_t kEnoughAgain = 40;
+constexpr int kBatchesBetween = 3;
 // How far beyond its time a batch may go to get the samples that it needs.
 constexpr std::chrono::seconds kGrace{3};
 
@@ -157,7 +158,7 @@ class Profiler {
         if (!mixed || !sample->contended || !loads_ || threads != info.max_threads) continue;
         for (const OtherLoad load : {OtherLoad::kMemory, OtherLoad::kCompute}) {
           c.load = load;
-          if (is_wanted(c)) cases.push_back(c);
+          if (attempts_at(c) == 0) cases.push_back(c);
         }
       }
     }
@@ -176,31 +177,45 @@ class Profiler {
 
   std::vector<ProfileCase> next_cases() {
     std::vector<ProfileCase> cases;
-    if (again_.size() >= kEnoughAgain || (next_ == samples_.size() && !again_.empty())) {
-      const size_t count = std::min(again_.size(), kEnoughAgain);
-      std::move(again_.begin(), again_.begin() + static_cast<std::ptrdiff_t>(count),
-                std::back_inserter(cases));
-      again_.erase(again_.begin(), again_.begin() + static_cast<std::ptrdiff_t>(count));
-      return cases;
-    }
+    const bool enough = again_.size() >= kEnoughAgain && since_again_ >= kBatchesBetween;
+    if (enough || (next_ == samples_.size() && !again_.empty())) return cases_again();
+    ++since_again_;
     std::set<std::string> operators;
     double bytes = 0;
     double seconds = 0;
     const double most_seconds = std::min(kBatchSeconds, left());
     for (; next_ < samples_.size() && operators.size() < kBatchOperators; ++next_) {
       const Sample& sample = samples_[next_];
-      if (!operators.contains(sample.signature)) bytes += bytes_of(sample);
-      seconds += seconds_of(sample);
-      if (!cases.empty() && (bytes > kBatchBytes || seconds > most_seconds)) break;
+      std::vector<ProfileCase> more = cases_of(next_);
+      const auto fresh = std::stable_partition(
+          more.begin(), more.end(), [](const ProfileCase& c) { return c.attempts == 0; });
+      if (more.empty()) continue;
       if (bytes_of(sample) > static_cast<double>(memory_left()) / 2) {
         ++outcome_.skipped;
         continue;
       }
-      std::vector<ProfileCase> more = cases_of(next_);
+      if (fresh != more.begin()) {
+        if (!operators.contains(sample.signature)) bytes += bytes_of(sample);
+        seconds += seconds_of(sample);
+      }
+      if (!cases.empty() && (bytes > kBatchBytes || seconds > most_seconds)) break;
+      // Those that an earlier run could not measure well have their turn with others of the kind.
+      std::move(fresh, more.end(), std::back_inserter(again_));
+      more.erase(fresh, more.end());
       if (more.empty()) continue;
       operators.insert(sample.signature);
       std::move(more.begin(), more.end(), std::back_inserter(cases));
     }
+    // Of a run that goes on there may be nothing else.
+    return cases.empty() ? cases_again() : cases;
+  }
+
+  std::vector<ProfileCase> cases_again() {
+    const size_t count = std::min(again_.size(), kEnoughAgain);
+    std::vector<ProfileCase> cases(again_.begin(),
+                                   again_.begin() + static_cast<std::ptrdiff_t>(count));
+    again_.erase(again_.begin(), again_.begin() + static_cast<std::ptrdiff_t>(count));
+    since_again_ = 0;
     return cases;
   }
 
@@ -256,7 +271,8 @@ class Profiler {
   std::vector<ProfileLane> lanes_;
   std::unique_ptr<OtherLoads> loads_;
   std::deque<ProfileCase> again_;
-  size_t next_ = 0;  // into samples_
+  int since_again_ = 0;  // batches
+  size_t next_ = 0;      // into samples_
   uint64_t batches_ = 0;
   Clock::time_point begin_;
   ProfilerOutcome outcome_;

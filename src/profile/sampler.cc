@@ -204,9 +204,12 @@ class Sampler::Family {
           sample_of(*op, std::make_shared<const LoneOperator>(*std::move(varied)));
       between_.push_back(sample);
       const std::vector<Cuts> cuts = cuts_of(*op);
-      for (int part = 0; part < 2 && !cuts.empty(); ++part) {
-        between_.push_back(cut(sample, cuts[random_() % cuts.size()]));
-      }
+      if (cuts.empty()) continue;
+      const size_t first = random_() % cuts.size();
+      between_.push_back(cut(sample, cuts[first]));
+      if (cuts.size() == 1) continue;
+      const size_t second = (first + 1 + random_() % (cuts.size() - 1)) % cuts.size();
+      between_.push_back(cut(sample, cuts[second]));
     }
   }
 

@@ -4,7 +4,6 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -12,6 +11,8 @@
 #include <utility>
 
 #include "profile/sqlite.h"
+#include "support/cache_folder.h"
+#include "support/hash.h"
 #include "support/statistics.h"
 #include "tandem/version.h"
 
@@ -99,18 +100,6 @@ Measurement read_row(const sqlite::Statement& statement) {
   return row;
 }
 
-// FNV-1a: the same on every machine, unlike std::hash.
-uint64_t hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3u;
-  return hash;
-}
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string() : value;
-}
-
 // SQLite would take a file that is no database for damaged only when it first reads it, and an
 // empty one for new.
 Status check_header(const std::string& path) {
@@ -169,15 +158,11 @@ MeasurementStore::MeasurementStore(std::string path, Database database)
     : path_(std::move(path)), database_(std::move(database)) {}
 
 StatusOr<std::string> MeasurementStore::default_path(const std::string& platform) {
-  std::string base = variable("XDG_DATA_HOME");
-  if (base.empty()) {
-    base = variable("HOME");
-    if (base.empty()) {
-      return not_found("there is no home folder for measurements: give a file with --store");
-    }
-    base += "/.local/share";
+  const std::string folder = default_data_folder("profile");
+  if (folder == "none") {
+    return not_found("there is no home folder for measurements: give a file with --store");
   }
-  return fmt::format("{}/tandem/profile/{:016x}.sqlite", base, hash_of(platform));
+  return fmt::format("{}/{:016x}.sqlite", folder, hash_of(platform));
 }
 
 StatusOr<MeasurementStore> MeasurementStore::open(const std::string& path,

@@ -1,0 +1,159 @@
+#include "profile/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "profile/describe_slice.h"
+#include "tests/profile/profiling_graph.h"
+
+namespace tandem {
+namespace {
+
+using predict::SliceFamily;
+
+std::vector<Sample> samples_of(const SamplerOptions& options) {
+  Sampler sampler(options);
+  sampler.add_network("net", testing::profiling_graph());
+  return sampler.samples();
+}
+
+std::string text_of(const Sample& sample) {
+  return sample.signature + " " + to_string(sample.head) + " " + to_string(sample.tail) + " " +
+         sample.networks + (sample.repeated ? " repeated" : "") +
+         (sample.contended ? " contended" : "");
+}
+
+std::vector<std::string> texts_of(const std::vector<Sample>& samples) {
+  std::vector<std::string> texts;
+  for (const Sample& sample : samples) texts.push_back(text_of(sample));
+  return texts;
+}
+
+TEST(SamplerTest, IsTheSameForASeed) {
+  const std::vector<std::string> once = texts_of(samples_of({.seed = 4, .families = {}}));
+  EXPECT_EQ(once, texts_of(samples_of({.seed = 4, .families = {}})));
+  EXPECT_NE(once, texts_of(samples_of({.seed = 5, .families = {}})));
+}
+
+// Whole operators and every cut are legal, operators lie in their families, and a cut leaves
+// nothing out.
+TEST(SamplerTest, SamplesCanBeBuiltAndCut) {
+  ConstantPool constants(true);
+  for (const Sample& sample : samples_of({})) {
+    SCOPED_TRACE(text_of(sample));
+    Graph graph;
+    const StatusOr<AddedOperator> added = add_to(graph, *sample.op, "op", constants);
+    ASSERT_TRUE(added.ok()) << added.status().message();
+    ASSERT_TRUE(graph.validate().ok()) << graph.validate().message();
+    EXPECT_EQ(family_of(graph, added->op), sample.family);
+    EXPECT_EQ(sample.head.axis, sample.tail.axis);
+    for (const Cut& cut : {sample.head, sample.tail}) {
+      const Status legal = check_slice(graph, {added->op, cut.axis, cut.begin, cut.end});
+      EXPECT_TRUE(legal.ok()) << legal.message();
+    }
+    if (sample.head.axis == kNone) continue;
+    EXPECT_EQ(sample.head.begin, 0);
+    EXPECT_EQ(sample.head.end, sample.tail.begin);
+    EXPECT_EQ(sample.tail.end,
+              graph.output_of(added->op).dims[static_cast<size_t>(sample.head.axis)]);
+  }
+}
+
+TEST(SamplerTest, NothingComesTwice) {
+  std::set<std::string> seen;
+  for (const Sample& sample : samples_of({})) {
+    EXPECT_TRUE(seen.insert(sample.signature + to_string(sample.head)).second) << text_of(sample);
+  }
+}
+
+// A beginning of the list has every family, and all of the network's operators are in it, before
+// the second half.
+TEST(SamplerTest, BeginningsAreRepresentative) {
+  const std::vector<Sample> samples = samples_of({});
+  std::set<SliceFamily> all;
+  std::set<std::string> whole;
+  for (const Sample& sample : samples) {
+    all.insert(sample.family);
+    if (!sample.networks.empty()) whole.insert(sample.signature);
+  }
+  EXPECT_EQ(all, (std::set{SliceFamily::kConv1x1, SliceFamily::kConv3x3, SliceFamily::kConvOther,
+                           SliceFamily::kConvGrouped, SliceFamily::kDepthwise, SliceFamily::kLinear,
+                           SliceFamily::kMatMul, SliceFamily::kPool, SliceFamily::kElementwise,
+                           SliceFamily::kSoftmax, SliceFamily::kLayerNorm}));
+  std::set<SliceFamily> begun;
+  for (size_t i = 0; i < 3 * all.size(); ++i) begun.insert(samples[i].family);
+  EXPECT_EQ(begun, all);
+  for (size_t i = 0; i < samples.size() / 2; ++i) {
+    if (samples[i].head.axis == kNone) whole.erase(samples[i].signature);
+  }
+  EXPECT_TRUE(whole.empty()) << *whole.begin();
+}
+
+TEST(SamplerTest, HasWholeOnesSlicesAndThoseBetween) {
+  std::map<std::string, int> kinds;
+  int repeated = 0;
+  int contended = 0;
+  const std::vector<Sample> samples = samples_of({});
+  for (const Sample& sample : samples) {
+    const std::string kind = sample.networks.empty() ? "between" : sample.networks;
+    ++kinds[kind + (sample.head.axis == kNone ? " whole" : " cut")];
+    repeated += sample.repeated;
+    contended += sample.contended;
+  }
+  EXPECT_EQ(kinds["net whole"], 12);  // the operators of the graph
+  EXPECT_GT(kinds["net cut"], 100);
+  EXPECT_GT(kinds["between whole"], 300);
+  EXPECT_GT(kinds["between cut"], 300);
+  const auto all = static_cast<double>(samples.size());
+  EXPECT_NEAR(repeated / all, 1.0 / 2, 0.02);
+  EXPECT_NEAR(contended / all, 1.0 / 7, 0.02);
+}
+
+TEST(SamplerTest, OnlyTheFamiliesAskedFor) {
+  const std::vector<Sample> samples =
+      samples_of({.families = {SliceFamily::kLinear, SliceFamily::kPool}});
+  EXPECT_FALSE(samples.empty());
+  for (const Sample& sample : samples) {
+    EXPECT_TRUE(sample.family == SliceFamily::kLinear || sample.family == SliceFamily::kPool);
+  }
+}
+
+TEST(SamplerTest, OperatorsKnowTheirNetworks) {
+  Sampler sampler({.families = {SliceFamily::kPool}});
+  sampler.add_network("b", testing::profiling_graph());
+  sampler.add_network("a", testing::profiling_graph());
+  EXPECT_EQ(sampler.operators(), 1);
+  EXPECT_EQ(sampler.samples().front().networks, "a,b");
+}
+
+TEST(LoneOperatorTest, VariesWithinBounds) {
+  const Graph graph = testing::profiling_graph();
+  ProfileRandom random(3);
+  int one_row = 0;
+  for (size_t i = 0; i < graph.operators().size(); ++i) {
+    const LoneOperator op = lone_operator(graph, static_cast<OperatorId>(i));
+    const bool linear = std::holds_alternative<LinearAttributes>(op.attributes);
+    for (int k = 0; k < 50; ++k) {
+      const std::optional<LoneOperator> varied = perturbed(op, random);
+      if (!varied) continue;
+      ASSERT_EQ(varied->dims.size(), op.dims.size());
+      for (size_t d = 0; d < op.dims.size(); ++d) {
+        if (linear && d == 0) {
+          EXPECT_GE(varied->dims[d], 1);
+          EXPECT_LE(varied->dims[d], 512);
+          one_row += varied->dims[d] == 1;
+          continue;
+        }
+        // Rounded to multiples of 16 at most; windows may need a few more.
+        EXPECT_GE(varied->dims[d], op.dims[d] / 2 - 16) << graph.op(i).name;
+        EXPECT_LE(varied->dims[d], op.dims[d] * 2 + 16) << graph.op(i).name;
+      }
+    }
+  }
+  EXPECT_GT(one_row, 10);
+}
+
+}  // namespace
+}  // namespace tandem
