@@ -11,6 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "support/digest.h"
 #include "support/write_file.h"
 #include "tests/lane/opencl/test_lane.h"
 
