@@ -11,6 +11,7 @@ namespace tandem::cli {
 void add_devices_command(CLI::App& app, Status* outcome);
 void add_run_command(CLI::App& app, Status* outcome);
 void add_plan_command(CLI::App& app, Status* outcome);
+void add_report_command(CLI::App& app, Status* outcome);
 void add_zoo_command(CLI::App& app, Status* outcome);
 void add_bench_command(CLI::App& app, Status* outcome);
 void add_profile_command(CLI::App& app, Status* outcome);

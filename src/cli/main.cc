@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
   tandem::cli::add_devices_command(app, &outcome);
   tandem::cli::add_run_command(app, &outcome);
   tandem::cli::add_plan_command(app, &outcome);
+  tandem::cli::add_report_command(app, &outcome);
   tandem::cli::add_zoo_command(app, &outcome);
   tandem::cli::add_bench_command(app, &outcome);
   tandem::cli::add_profile_command(app, &outcome);

@@ -9,10 +9,13 @@
 #include "cli/contest.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
+#include "cli/report.h"
 #include "cli/verify.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "graph/graph.h"
+#include "report/drift.h"
+#include "report/recorder.h"
 #include "schedule/scheduler.h"
 #include "support/statistics.h"
 #include "tandem/session.h"
@@ -30,6 +33,8 @@ struct Flags {
   std::vector<std::string> compare;
   std::string plan;
   bool replan = false;
+  std::string trace;
+  std::string report;
   std::vector<std::string> inputs;
   uint64_t seed = 1;
   std::string output;
@@ -133,8 +138,9 @@ std::vector<std::string> strategies(const Flags& flags) {
   return {*flags.platform.use_gpu() ? "gpu" : "cpu"};
 }
 
-SessionOptions session_options(const Flags& flags) {
+SessionOptions session_options(const Flags& flags, std::shared_ptr<Tracer> tracer) {
   SessionOptions options;
+  options.tracer = std::move(tracer);
   options.sync = flags.sync;
   options.deadline = std::chrono::milliseconds(flags.deadline_ms);
   options.fall_back = flags.fall_back;
@@ -145,6 +151,69 @@ SessionOptions session_options(const Flags& flags) {
   options.check_numerics = flags.check_numerics;
   if (!flags.replan) options.plan = flags.plan;
   return options;
+}
+
+// A few runs more, recorded, so that recording does not disturb those that are timed.
+Status record(Contender& contender, const std::vector<HostTensor>& inputs, Recorder& recorder) {
+  constexpr int kRuns = 5;
+  recorder.want(true);
+  Status status;
+  for (int run = 0; run < kRuns && status.ok(); ++run) {
+    status = run_once(contender, inputs, /*timed=*/false);
+  }
+  recorder.want(false);
+  return status;
+}
+
+Trace make_trace(const Contender& contender, const Model& model, const Platform& platform,
+                 const Conditions& conditions, const Timeline& measured) {
+  const Session& session = *contender.session;
+  const std::vector<std::string> lanes = platform.lane_names();
+  Trace trace;
+  trace.model = model.name();
+  trace.strategy = contender.strategy;
+  trace.sync = to_string(session.sync());
+  trace.conditions = conditions.to_json(platform).dump();
+  trace.times = summary_json(contender.milliseconds.summary()).dump();
+  trace.lanes = lanes;
+  trace.measured = trace_timeline(model.graph(), session.schedule(), lanes, measured);
+  trace.predicted = trace_timeline(model.graph(), session.schedule(), lanes, session.prediction());
+  return trace;
+}
+
+nlohmann::json drift_json(const std::vector<LaneDrift>& lanes,
+                          const std::vector<std::string>& lane_names) {
+  nlohmann::json json = nlohmann::json::object();
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    json[lane_names[lane]] = {{"predicted_us", lanes[lane].predicted_us},
+                              {"measured_us", lanes[lane].measured_us},
+                              {"ratio", lanes[lane].ratio()}};
+  }
+  return json;
+}
+
+// Records the only contender, writes what was asked for, and says if predictions are off.
+Status look_closely(const Flags& flags, Contender& contender, const Model& model,
+                    const Platform& platform, const std::vector<HostTensor>& inputs,
+                    const Conditions& conditions, Recorder& recorder,
+                    std::vector<LaneDrift>* lanes) {
+  const bool wanted = !flags.trace.empty() || !flags.report.empty();
+  const bool predicted = !contender.session->prediction().lanes.empty();
+  if (!wanted && !predicted) return {};
+  const Status recorded = record(contender, inputs, recorder);
+  // Not every device can tell times; without one there is nothing to compare.
+  if (!wanted && recorded.code() == StatusCode::kUnsupported) return {};
+  TANDEM_RETURN_IF_ERROR(recorded);
+  if (wanted) {
+    TANDEM_RETURN_IF_ERROR(
+        write_recording(make_trace(contender, model, platform, conditions, *recorder.typical()),
+                        flags.trace, flags.report));
+  }
+  if (!predicted) return {};
+  *lanes = drift(contender.session->schedule(), recorder.timelines());
+  const std::string text = drift_text(model.graph(), platform.lane_names(), *lanes);
+  if (!text.empty()) fmt::print(stderr, "warning: predictions are off:\n{}", text);
+  return {};
 }
 
 Status run(const Flags& flags) {
@@ -164,11 +233,12 @@ Status run(const Flags& flags) {
                           create_platform(flags.platform));
   const std::vector<std::string> lane_names = platform->lane_names();
 
+  const auto recorder = std::make_shared<Recorder>();
   std::vector<Contender> contenders;
   for (const std::string& name : names) {
     TANDEM_ASSIGN_OR_RETURN(Contender contender,
-                            prepare(name, model, platform, session_options(flags)));
-    contender.strategy = contender.session->schedule().strategy;
+                            prepare(name, model, platform, session_options(flags, recorder)));
+    if (!flags.plan.empty()) contender.strategy = contender.session->schedule().strategy;
     contenders.push_back(std::move(contender));
   }
   if (flags.replan) {
@@ -185,6 +255,12 @@ Status run(const Flags& flags) {
   Status outcome;
   if (rounds < flags.runs) {
     outcome = cancelled(fmt::format("interrupted after {} of {} runs", rounds, flags.runs));
+  }
+
+  std::vector<LaneDrift> drifts;
+  if (contenders.size() == 1 && outcome.ok()) {
+    TANDEM_RETURN_IF_ERROR(look_closely(flags, contenders.front(), model, *platform, inputs,
+                                        conditions, *recorder, &drifts));
   }
 
   nlohmann::json verifications;
@@ -223,6 +299,7 @@ Status run(const Flags& flags) {
       json["strategies"].push_back(contender_json(contender, model, lane_names, limit));
     }
     if (limit) json["limit"] = limit->speed_up;
+    if (!drifts.empty()) json["drift"] = drift_json(drifts, lane_names);
     if (flags.verify) json["verify"] = verifications;
     fmt::print("{}\n", json.dump(2));
     return outcome;
@@ -267,6 +344,13 @@ void add_run_command(CLI::App& app, Status* outcome) {
                        "Run the plan of this file (see 'tandem plan'); it is refused where it was "
                        "made for another model, platform or version")
           ->excludes("--compare");
+  command
+      ->add_option("--trace", flags->trace,
+                   "Write what each lane did in a run after the timed ones, and what it was "
+                   "predicted to do, to this file, for ui.perfetto.dev and 'tandem report'")
+      ->excludes("--compare");
+  command->add_option("--report", flags->report, "Write a page about the same to this HTML file")
+      ->excludes("--compare");
   command->add_flag("--replan", flags->replan, "Plan anew, and rewrite the file given by --plan")
       ->needs(plan);
   command
