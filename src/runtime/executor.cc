@@ -191,7 +191,10 @@ Status Executor::run_once(const std::function<void()>& prepare,
   started_ = finished_ = Clock::now();  // stays if there is nothing to do
   // Devices wake up while threads do.
   for (const Crewman& crewman : crewmen_) {
-    for (int lane : crewman.queue_lanes) sync_->rouse(lane);
+    for (int lane : crewman.queue_lanes) {
+      sync_->rouse(lane);
+      if (recording_) recording_->skip_enqueued(lane);
+    }
   }
   for (const Crewman& crewman : crewmen_) {
     crewman.thread->post([this, &crewman] { serve(crewman); });

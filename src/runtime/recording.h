@@ -23,6 +23,8 @@ class Recording {
            Clock::time_point end);
   // Of a queue lane: what has been enqueued since the last call was for that.
   void add_enqueued(int lane, SpanKind kind, int slice, const Wait& wait = {});
+  // ... was for no slice.
+  void skip_enqueued(int lane) { lanes_[lane].seen = lanes_[lane].queue->recorded(); }
 
   // Once the lanes are idle again. `held_back`: by lane, see Synchronization.
   StatusOr<Timeline> finish(const std::vector<bool>& held_back, Clock::time_point started,

@@ -172,6 +172,33 @@ TEST_P(RandomGraphsOnRealLanes, TimelinesNeverViolateTheSchedule) {
   }
 }
 
+// What wakes a device before the first slice is no part of it.
+TEST(RealLanes, TheFirstSliceBeginsWithItself) {
+  const int queue = queue_lane();
+  if (queue == kNone) GTEST_SKIP() << "no OpenCL lane";
+  auto graph = std::make_shared<Graph>();
+  graph->mark_output(
+      graph->add("only", UnaryAttributes{}, {graph->add_input("x", DataType::kFloat32, {1, 32})})
+          .value());
+  Schedule schedule;
+  schedule.lanes.resize(platform()->lanes().size());
+  schedule.lanes[queue].push_back({.slice = {.op = 0}});
+  const auto recorder = std::make_shared<testing::TimelineRecorder>();
+  SessionOptions options = base_options();
+  options.schedule = std::make_shared<Schedule>(schedule);
+  options.tracer = recorder;
+  auto session = Session::create(Model(graph), platform(), options);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  Random random(1);
+  for (int run = 0; run < 5; ++run) {
+    std::vector<HostTensor> outputs;
+    ASSERT_TRUE((*session)->run(random_inputs(random, *graph), &outputs).ok());
+    const double clocks_us = platform()->lanes()[queue]->info().cores.empty() ? 100 : 0;
+    ASSERT_FALSE(recorder->timelines.back().lanes[queue].empty());
+    EXPECT_GE(recorder->timelines.back().lanes[queue].front().begin_us, -clocks_us);
+  }
+}
+
 // Every tensor can be read.
 void expect_activations(const Session& session, const Graph& graph, const Answers& answers) {
   const std::vector<ReferenceTensor> exact = reference(graph, answers.inputs);
