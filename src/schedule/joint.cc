@@ -174,7 +174,7 @@ class Search {
 }  // namespace
 
 int64_t search_evaluations(const ModeTables& tables) {
-  return std::clamp<int64_t>(200 * static_cast<int64_t>(tables.operators), 4'000, 40'000);
+  return std::clamp<int64_t>(80 * static_cast<int64_t>(tables.operators), 6'000, 20'000);
 }
 
 StatusOr<ModeSchedule> JointScheduler::schedule(const ModeTables& tables,

@@ -289,12 +289,20 @@ bool OrderEvaluator::may_stop(const Checkpoint& checkpoint, const double* free, 
                               double limit, double* result) {
   double least = kNever;
   double most = -kNever;
+  const double rest = suffix_[checkpoint.place];
+  if (latest > limit) {
+    *result = kNever;
+    return true;
+  }
+  // Differences that say neither that all is lost nor that all moves alike: whatever comes next.
+  const auto is_open = [&] { return least != most && rest + least <= limit; };
   const double* before = free_.data() + static_cast<ptrdiff_t>(checkpoint.place) * tables_.lanes;
   const auto note = [&](double difference) {
     least = std::min(least, difference);
     most = std::max(most, difference);
   };
   for (int lane = 0; lane < tables_.lanes; ++lane) note(free[lane] - before[lane]);
+  if (is_open()) return false;
   for (const int op : checkpoint.live) {
     for (int i = 0; i < change_.mode_count; ++i) {
       if (change_.modes[i].op == op) return false;
@@ -303,9 +311,9 @@ bool OrderEvaluator::may_stop(const Checkpoint& checkpoint, const double* free, 
     for (int p = 0; p < tables_.part_count(op, solution_.modes[op]); ++p) {
       note(new_times_[slot + p].end_us - times_[slot + p].end_us);
     }
+    if (is_open()) return false;
   }
-  const double rest = suffix_[checkpoint.place];
-  if (std::max(latest, rest + least) > limit) {
+  if (rest + least > limit) {
     *result = kNever;
     return true;
   }
