@@ -66,8 +66,9 @@ struct Round {
 }  // namespace
 
 std::string key_of(const ProfileCase& c, const std::string& lane) {
-  return fmt::format("{} | {} | {} | {} | {} | {}", c.sample->signature, to_string(c.cut), lane,
-                     c.threads, to_string(c.load), c.repeated ? "repeated" : "mixed");
+  return fmt::format("{} | {} | {} | {} | {} | {}{}", c.sample->signature, to_string(c.cut), lane,
+                     c.threads, to_string(c.load), c.repeated ? "repeated" : "mixed",
+                     c.sample->second_time ? " | second time" : "");
 }
 
 StatusOr<std::unique_ptr<ProfileBatch>> ProfileBatch::create(LaneCrew& crew,

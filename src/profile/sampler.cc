@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <set>
 #include <utility>
 
@@ -27,6 +28,9 @@ constexpr size_t kLeastBetween = 60;
 // Every so many samples are measured repeated too, and contended too.
 constexpr int kRepeatedEvery = 2;
 constexpr int kContendedEvery = 7;
+// Every so many samples come a second time, so many samples later: several batches.
+constexpr size_t kSecondTimeEvery = 8;
+constexpr size_t kSecondTimeAfter = 200;
 // Longer ones are left alone: it would take long, and shorter ones tell the same.
 constexpr double kMostContendedUs = 10'000;
 
@@ -269,7 +273,9 @@ std::vector<Sample> Sampler::samples() const {
   }
   // The family that has had the least of its share comes next.
   std::vector<Sample> samples;
-  samples.reserve(left);
+  samples.reserve(left + left / kSecondTimeEvery);
+  size_t firsts = 0;
+  std::deque<std::pair<size_t, Sample>> waiting;  // and after how many first ones they come
   for (; left > 0; --left) {
     Share* next = nullptr;
     for (Share& share : shares) {
@@ -279,8 +285,17 @@ std::vector<Sample> Sampler::samples() const {
     Sample& sample = next->family.samples()[next->next++];
     next->spent += kOverheadUs + (sample.contended ? kContendedRuns : kRuns) *
                                      nominal_us(sample.flops, sample.bytes);
+    if (firsts++ % kSecondTimeEvery == 0) {
+      Sample& second = waiting.emplace_back(firsts + kSecondTimeAfter, sample).second;
+      second.second_time = true;
+      second.contended = false;
+    }
     samples.push_back(std::move(sample));
+    for (; !waiting.empty() && waiting.front().first == firsts; waiting.pop_front()) {
+      samples.push_back(std::move(waiting.front().second));
+    }
   }
+  for (auto& [due, second] : waiting) samples.push_back(std::move(second));
   return samples;
 }
 

@@ -38,6 +38,9 @@ struct Sample {
   bool repeated = false;
   // Also while the other lanes are busy.
   bool contended = false;
+  // One that came before is measured once more, much later and beside other operators: by how much
+  // the two differ is what no predictor can know.
+  bool second_time = false;
 };
 
 struct SamplerOptions {
@@ -61,7 +64,8 @@ class Sampler {
   // - within a family, operators that networks spend more time in come first, as a rule; three
   //   whole operators are followed by two slices of others and one operator between theirs;
   // - slices are taken along each axis that the operator may be cut along, at a half, the quarters,
-  //   the eighths..., up to kFractions or all that there are.
+  //   the eighths..., up to kFractions or all that there are;
+  // - every eighth sample comes a second time, some 200 samples later.
   std::vector<Sample> samples() const;
 
  private:
