@@ -19,8 +19,8 @@ endif()
 install(TARGETS ${installed} EXPORT tandemTargets)
 if(TARGET tandem)
   install(TARGETS tandem)
-  # `tandem bench model` starts it.
-  install(PROGRAMS tools/onnxruntime_worker.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem)
+  # `tandem bench model` and `tandem bench schedule` start them.
+  install(PROGRAMS tools/onnxruntime_worker.py tools/offline.py tools/offline_model.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem)
 endif()
 install(DIRECTORY include/tandem ${CMAKE_BINARY_DIR}/generated/tandem
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
