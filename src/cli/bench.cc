@@ -144,6 +144,36 @@ void add_bench_model(CLI::App& bench, Status* outcome) {
   model->callback([flags, outcome] { *outcome = bench_model(*flags); });
 }
 
+void add_bench_schedule(CLI::App& bench, Status* outcome) {
+  const auto flags = std::make_shared<BenchScheduleFlags>();
+  CLI::App* schedule = bench.add_subcommand(
+      "schedule", "Schedulers on generated and real problems, beside the optimum or its bound");
+  schedule->add_option("--graphs", flags->graphs, "Generated problems")
+      ->check(at_least(0))
+      ->capture_default_str();
+  schedule->add_option("--seed", flags->seed, "Of generated problems")->capture_default_str();
+  schedule->add_option("--problems", flags->folders,
+                       "Folders with more problems (default: bench/problems of the source tree)");
+  schedule->add_flag("!--no-offline", flags->offline,
+                     "Leave OR-tools' CP-SAT out: optima are proven by branch and bound alone");
+  schedule->add_option("--python", flags->python,
+                       "A Python that has OR-tools (default: .venv/bin/python of the source tree)");
+  schedule->add_option("--time-limit", flags->time_limit, "Seconds of CP-SAT per problem")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  schedule->add_option("--workers", flags->workers, "Threads of CP-SAT")
+      ->check(at_least(1))
+      ->capture_default_str();
+  schedule
+      ->add_option("--exact-ms", flags->exact_ms, "Milliseconds of branch and bound per problem")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  schedule->add_option("--export", flags->export_folder,
+                       "Write the problems into this folder, for tools/offline.py, and end");
+  schedule->add_flag("--json", flags->json, "Print JSON");
+  schedule->callback([flags, outcome] { *outcome = bench_schedule(*flags); });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app, Status* outcome) {
@@ -169,6 +199,7 @@ void add_bench_command(CLI::App& app, Status* outcome) {
 
   add_bench_op(*bench, outcome);
   add_bench_model(*bench, outcome);
+  add_bench_schedule(*bench, outcome);
 }
 
 }  // namespace tandem::cli

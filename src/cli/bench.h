@@ -53,4 +53,19 @@ struct BenchModelFlags {
 
 Status bench_model(const BenchModelFlags& flags);
 
+struct BenchScheduleFlags {
+  int graphs = 200;  // generated ones
+  uint64_t seed = 1;
+  std::vector<std::string> folders;  // with more problems; empty: bench/problems of the source tree
+  bool offline = true;
+  std::string python;     // with the package ortools; empty: the one of the source tree
+  double time_limit = 5;  // of CP-SAT, in seconds a problem
+  int workers = 2;
+  double exact_ms = 1'000;
+  std::string export_folder;  // write the problems there, and do nothing else
+  bool json = false;
+};
+
+Status bench_schedule(const BenchScheduleFlags& flags);
+
 }  // namespace tandem::cli

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "cli/python_script.h"
 #include "fmt/format.h"
 #include "support/npy.h"
 
@@ -10,26 +11,6 @@ namespace tandem::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Script {
-  fs::path path;
-  fs::path python;
-};
-
-// The script in a build's source tree, or where it was installed to.
-StatusOr<Script> find_script() {
-  std::error_code error;
-  const fs::path binary = fs::read_symlink("/proc/self/exe", error);
-  for (fs::path folder = binary.parent_path(); folder.has_relative_path();
-       folder = folder.parent_path()) {
-    for (const char* place : {"tools", "share/tandem"}) {
-      const fs::path path = folder / place / "onnxruntime_worker.py";
-      if (fs::exists(path, error)) return Script{path, folder / ".venv/bin/python"};
-    }
-  }
-  return not_found("there is no onnxruntime_worker.py in a folder tools or share/tandem above " +
-                   binary.string());
-}
 
 StatusOr<nlohmann::json> parse_answer(const std::string& line) {
   nlohmann::json answer = nlohmann::json::parse(line, nullptr, false);
@@ -53,19 +34,11 @@ StatusOr<OnnxRuntime> OnnxRuntime::start(const OnnxRuntimeOptions& options,
                                          const std::vector<TensorSpec>& specs,
                                          const std::vector<HostTensor>& inputs,
                                          const std::string& folder) {
-  TANDEM_ASSIGN_OR_RETURN(const Script script, find_script());
-  std::string python = options.python;
-  if (python.empty()) {
-    std::error_code error;
-    if (!fs::exists(script.python, error)) {
-      return not_found(
-          fmt::format("there is no {}; give a Python that has the package onnxruntime with "
-                      "--onnxruntime PYTHON",
-                      script.python.string()));
-    }
-    python = script.python.string();
-  }
-  TANDEM_ASSIGN_OR_RETURN(LineProcess process, LineProcess::start({python, script.path.string()}));
+  TANDEM_ASSIGN_OR_RETURN(const PythonScript script,
+                          find_python_script("onnxruntime_worker.py", options.python, "onnxruntime",
+                                             "--onnxruntime PYTHON"));
+  TANDEM_ASSIGN_OR_RETURN(LineProcess process,
+                          LineProcess::start({script.python.string(), script.path.string()}));
   OnnxRuntime runtime(std::move(process), options.patience);
   nlohmann::json request = {{"do", "load"},
                             {"model", fs::absolute(model).string()},
