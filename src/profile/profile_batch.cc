@@ -30,7 +30,7 @@ constexpr int kLeastRepeats = 3;
 constexpr int kMostRepeats = 24;
 // With a load: rounds that count. Slices below this are too short to be timed while others work.
 constexpr int kContendedRounds = 5;
-constexpr double kLeastContendedUs = 30;
+constexpr double kLeastContendedUs = 100;
 
 struct Quartiles {
   double low = 0;
@@ -333,7 +333,12 @@ Measurement ProfileBatch::row_of(const OnLane& on_lane, const Bound& bound) cons
   row.high_us = times.high;
   row.samples = static_cast<int>(us.size());
   row.attempts = c.attempts + 1;
-  row.disturbed = times.too_wide(c.load == OtherLoad::kNone ? kMostSpread : kMostLoadedSpread);
+  if (c.load == OtherLoad::kNone) {
+    row.disturbed = times.too_wide();
+  } else {
+    row.disturbed =
+        times.too_wide(kMostLoadedSpread) || quartiles(bound.alone_us).too_wide(kMostLoadedSpread);
+  }
   row.alone_us = median(bound.alone_us);
   row.slice_case = to_json(description);
   return row;

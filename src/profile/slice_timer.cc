@@ -81,7 +81,7 @@ class SignalTimer : public SliceTimer {
 
     std::vector<double> empty;
     for (int i = 1; i <= kEmpty; ++i) {
-      if (const auto us = between(seen[i - 1], seen[i], kBlinkUs)) empty.push_back(*us);
+      if (const auto us = between(seen[i - 1], seen[i], kDoubt)) empty.push_back(*us);
     }
     // What disturbs makes it longer. With something to do meanwhile, most signals come between two
     // looks: then what was seen undisturbed before holds.
@@ -89,7 +89,7 @@ class SignalTimer : public SliceTimer {
     Times result;
     for (size_t i = kEmpty + 1; i < seen.size(); ++i) {
       const std::optional<double> us =
-          between(seen[i - 1], seen[i], meanwhile ? kBusyBlinkUs : kBlinkUs);
+          between(seen[i - 1], seen[i], meanwhile ? kBusyDoubt : kDoubt);
       result.push_back(us ? std::optional(std::max(kLeast, *us - signal_us_)) : std::nullopt);
     }
     return result;
@@ -102,16 +102,18 @@ class SignalTimer : public SliceTimer {
     double blind_us;
   };
   // Nothing if this process was kept from looking: the signals may have come at any time meanwhile.
-  static std::optional<double> between(const Sight& begin, const Sight& end, double blink_us) {
+  static std::optional<double> between(const Sight& begin, const Sight& end, double share) {
     const double us = microseconds(end.at - begin.at);
     const double doubt = std::max(begin.blind_us, end.blind_us);
-    return doubt <= std::max(blink_us, 0.1 * us) ? std::optional(us) : std::nullopt;
+    return doubt <= std::max(kBlinkUs, share * us) ? std::optional(us) : std::nullopt;
   }
 
-  static constexpr double kBlinkUs = 2;       // more than a look takes
-  static constexpr double kBusyBlinkUs = 60;  // the same, with something to do meanwhile
-  static constexpr int kEmpty = 9;            // signals without a task before them
-  static constexpr double kLeast = 0.1;       // microseconds
+  static constexpr double kBlinkUs = 2;  // more than a look takes
+  // Of a task's time, that it may be wrong by: usually, and with something to do between two looks.
+  static constexpr double kDoubt = 0.1;
+  static constexpr double kBusyDoubt = 0.5;
+  static constexpr int kEmpty = 9;       // signals without a task before them
+  static constexpr double kLeast = 0.1;  // microseconds
   enum Line { kGate, kDone, kAbort };
 
   QueueLane& lane_;
