@@ -146,16 +146,16 @@ class Profiler {
                       .cut = info.asynchronous ? sample->tail : sample->head,
                       .lane = lane.index,
                       .threads = threads};
-        const bool mixed = is_wanted(c);
-        if (mixed) cases.push_back(c);
+        const bool is_new = attempts_at(c) == 0;
+        if (is_wanted(c)) cases.push_back(c);
         if (sample->repeated) {
           c.repeated = true;
           if (is_wanted(c)) cases.push_back(c);
           c.repeated = false;
         }
-        // Short slices have no rows with a load, so that only the mixed one tells whether they were
-        // measured.
-        if (!mixed || !sample->contended || !loads_ || threads != info.max_threads) continue;
+        // With the mixed row, which tells whether the slice is too short to be measured with a
+        // load.
+        if (!is_new || !sample->contended || !loads_ || threads != info.max_threads) continue;
         for (const OtherLoad load : {OtherLoad::kMemory, OtherLoad::kCompute}) {
           c.load = load;
           if (attempts_at(c) == 0) cases.push_back(c);
