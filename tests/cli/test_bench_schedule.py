@@ -159,7 +159,7 @@ class BenchSchedule(CliTest):
             "bench", "schedule", "--graphs", 1, "--python", "/usr/bin/false", says=["has ended"]
         )
         no_packages = self.work / "python"
-        no_packages.write_text(f"#!/bin/sh\nexec {sys.executable} -I -S \"$@\"\n", encoding="utf-8")
+        no_packages.write_text(f"#!/bin/sh\nexec {sys.executable} -S \"$@\"\n", encoding="utf-8")
         no_packages.chmod(0o755)
         self.refuse(
             *("bench", "schedule", "--graphs", 1, "--python", no_packages),
