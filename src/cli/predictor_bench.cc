@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/conditions.h"
 #include "fmt/format.h"
 #include "platform/engine.h"
+#include "profile/lone_operator.h"
 #include "profile/predicted_costs.h"
 #include "support/statistics.h"
 #include "support/stopwatch.h"
@@ -26,23 +28,44 @@ struct TableTimes {
   Summary table_ms = {};   // filling the table
 };
 
+// "a+b": the operators of all of these networks in one graph, each by itself.
+StatusOr<Graph> load_networks(const std::string& names) {
+  Graph graph;
+  ConstantPool constants(false);
+  std::istringstream list(names);
+  for (std::string name; std::getline(list, name, '+');) {
+    TANDEM_ASSIGN_OR_RETURN(const Model model, Model::load("zoo:" + name));
+    if (name == names) return model.graph();
+    const Placement placement = analyse(model.graph());
+    for (size_t op = 0; op < model.graph().operators().size(); ++op) {
+      if (!placement.launched[op]) continue;
+      const auto id = static_cast<OperatorId>(op);
+      TANDEM_RETURN_IF_ERROR(
+          add_to(graph, lone_operator(model.graph(), id), fmt::format("{}.{}", name, op), constants)
+              .status()
+              .with_context(model.graph().op(id).name));
+    }
+  }
+  return graph;
+}
+
 StatusOr<TableTimes> time_table(const std::string& network, const Platform& platform,
                                 const predict::PredictorFile& file) {
-  TANDEM_ASSIGN_OR_RETURN(const Model model, Model::load("zoo:" + network));
+  TANDEM_ASSIGN_OR_RETURN(const Graph graph, load_networks(network));
   TableTimes times{.network = network};
-  const Placement placement = analyse(model.graph());
+  const Placement placement = analyse(graph);
   times.operators =
       static_cast<int>(std::count(placement.launched.begin(), placement.launched.end(), true));
   std::vector<Lane*> lanes;
   for (const auto& lane : platform.lanes()) lanes.push_back(lane.get());
-  const std::vector<LaneSlice> slices = usual_slices(model.graph(), static_cast<int>(lanes.size()));
+  const std::vector<LaneSlice> slices = usual_slices(graph, static_cast<int>(lanes.size()));
   times.asked = slices.size();
   std::vector<double> create_ms;
   std::vector<double> table_ms;
   for (int turn = 0; turn < kTurns; ++turn) {
     const Stopwatch create;
     TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<PredictedCosts> costs,
-                            PredictedCosts::create(model.graph(), lanes, file, TransferCosts()));
+                            PredictedCosts::create(graph, lanes, file, TransferCosts()));
     create_ms.push_back(create.milliseconds());
     const Stopwatch table;
     TANDEM_RETURN_IF_ERROR(costs->prepare(slices));

@@ -249,6 +249,8 @@ void add_train_command(CLI::App& app, Status* outcome) {
       ->capture_default_str();
   train_app->add_option("--minimum-weight", boosting.minimum_weight, "Rows in a leaf, at least")
       ->capture_default_str();
+  train_app->add_option("--regularisation", boosting.regularisation, "L2, of what leaves add")
+      ->capture_default_str();
   TrainLanesFlags& lanes = flags->lanes;
   const std::string group = "This machine's lanes";
   train_app
@@ -261,8 +263,25 @@ void add_train_command(CLI::App& app, Status* outcome) {
                    "and predict it")
       ->group(group);
   train_app
+      ->add_flag("--only-ours", lanes.only_ours,
+                 "Do not fit the simpler models that errors are compared with: takes a third")
+      ->group(group);
+  train_app
+      ->add_option(
+          "--budgets", lanes.budgets,
+          "Also the errors of predictors that learn only what profiles of these times have "
+          "measured, such as 10s,1m,10m,full")
+      ->delimiter(',')
+      ->group(group);
+  train_app
+      ->add_option("--plots", lanes.plots,
+                   "Also draw predicted against measured times into this folder, as SVG; with "
+                   "--measure also the steps that tiles make over output channels")
+      ->group(group);
+  train_app
       ->add_flag("--measure", lanes.measure,
-                 "Run the networks left out, to compare their predicted times with")
+                 "Run the networks left out, to compare their predicted times with, and what is "
+                 "plotted")
       ->group(group);
   train_app
       ->add_flag("--allow-other-engine", lanes.allow_other,
@@ -272,7 +291,7 @@ void add_train_command(CLI::App& app, Status* outcome) {
   train_app
       ->add_option("--bench-table", lanes.bench_table,
                    "Instead of training, time how long the predictors take to fill the cost tables "
-                   "of these networks, such as inception_v3,inception_resnet_v2")
+                   "of these networks, such as inception_v3; joined by '+' they are one graph")
       ->delimiter(',')
       ->group(group);
   lanes.platform.add_to(*train_app);

@@ -6,7 +6,9 @@
 
 #include "cli/conditions.h"
 #include "cli/predictor_bench.h"
+#include "cli/predictor_plots.h"
 #include "cli/progress.h"
+#include "cli/train_budgets.h"
 #include "fmt/format.h"
 #include "platform/engine.h"
 #include "profile/predicted_costs.h"
@@ -32,11 +34,17 @@ constexpr int kRuns = 9;
 
 double percent(double fraction) { return 100 * fraction; }
 
+// A dash for models that were not fitted.
+std::string percent_or_dash(const ErrorSummary& errors) {
+  return errors.count == 0 ? "-" : fmt::format("{:.1f}", percent(errors.mape));
+}
+
 json to_json(const ErrorSummary& errors) {
   return {{"rows", errors.count},
           {"mape", errors.mape},
           {"p90", errors.p90},
-          {"within_10", errors.within_10}};
+          {"within_10", errors.within_10},
+          {"time_weighted", errors.time_weighted}};
 }
 
 json to_json(const SliceErrors& errors) {
@@ -88,17 +96,18 @@ json to_json(const SliceEvaluation& evaluation) {
 }
 
 void print_families(const SliceEvaluation& evaluation) {
-  fmt::print("{:5} {:15} {:>6} {:>6} | {:>6} {:>6} {:>7} | {:>8} {:>6} | {:>6} {:>7} {}\n", "lane",
-             "family", "rows", "shapes", "MAPE", "p90", "in 10%", "without", "FLOPs", "noise",
-             "target", "met");
+  fmt::print("{:5} {:15} {:>6} {:>6} | {:>6} {:>6} {:>7} {:>7} | {:>8} {:>6} | {:>6} {:>7} {}\n",
+             "lane", "family", "rows", "shapes", "MAPE", "p90", "in 10%", "by time", "without",
+             "FLOPs", "noise", "target", "met");
   for (const SliceErrors& e : evaluation.families) {
     fmt::print(
-        "{:5} {:15} {:>6} {:>6} | {:>6.1f} {:>6.1f} {:>7.1f} | {:>8.1f} {:>6.1f} | {:>6.1f} "
-        "{:>7.1f} {}{}\n",
+        "{:5} {:15} {:>6} {:>6} | {:>6.1f} {:>6.1f} {:>7.1f} {:>7.1f} | {:>8} {:>6} | "
+        "{:>6.1f} {:>7.1f} {}{}\n",
         e.lane, to_string(e.family), e.rows, e.shapes, percent(e.ours.mape), percent(e.ours.p90),
-        percent(e.ours.within_10), percent(e.without_kernel.mape), percent(e.flops_only.mape),
-        percent(e.noise.value()), percent(predict::target_mape(e.noise)),
-        e.meets_target() ? "yes" : "no", e.own_model ? "" : "; the lane's common model");
+        percent(e.ours.within_10), percent(e.ours.time_weighted), percent_or_dash(e.without_kernel),
+        percent_or_dash(e.flops_only), percent(e.noise.value()),
+        percent(predict::target_mape(e.noise)), e.meets_target() ? "yes" : "no",
+        e.own_model ? "" : "; the lane's common model");
   }
   for (const SlowdownErrors& e : evaluation.slowdowns) {
     fmt::print(
@@ -137,6 +146,8 @@ class Training {
     TANDEM_RETURN_IF_ERROR(read());
     TANDEM_RETURN_IF_ERROR(evaluate());
     TANDEM_RETURN_IF_ERROR(leave_networks_out());
+    TANDEM_RETURN_IF_ERROR(compare_budgets());
+    TANDEM_RETURN_IF_ERROR(plot());
     TANDEM_RETURN_IF_ERROR(save());
     if (flags_.json) return print_json();
     print();
@@ -173,11 +184,13 @@ class Training {
   Status evaluate() {
     const auto lanes = static_cast<int>(predict::lanes_of(data_.samples).size());
     Progress progress("training", lanes * flags_.folds);
-    TANDEM_ASSIGN_OR_RETURN(
-        evaluation_, predict::evaluate_slices(
-                         data_.samples,
-                         {.folds = flags_.folds, .seed = flags_.seed, .boosting = flags_.boosting},
-                         [&progress] { progress.step(); }));
+    TANDEM_ASSIGN_OR_RETURN(evaluation_,
+                            predict::evaluate_slices(data_.samples,
+                                                     {.folds = flags_.folds,
+                                                      .seed = flags_.seed,
+                                                      .boosting = flags_.boosting,
+                                                      .only_ours = flags_.only_ours},
+                                                     [&progress] { progress.step(); }));
     return {};
   }
 
@@ -248,6 +261,27 @@ class Training {
     return {};
   }
 
+  Status compare_budgets() {
+    std::vector<TrainingBudget> budgets;
+    for (const std::string& text : flags_.budgets) {
+      TANDEM_ASSIGN_OR_RETURN(budgets.emplace_back(), parse_training_budget(text));
+    }
+    if (budgets.empty()) return {};
+    TANDEM_ASSIGN_OR_RETURN(
+        budgets_, errors_by_budget(
+                      data_, budgets,
+                      {.folds = flags_.folds, .seed = flags_.seed, .boosting = flags_.boosting}));
+    return {};
+  }
+
+  Status plot() {
+    if (flags_.plots.empty()) return {};
+    TANDEM_RETURN_IF_ERROR(plot_predictions(flags_.plots, data_, evaluation_));
+    if (!flags_.measure) return {};
+    TANDEM_RETURN_IF_ERROR(platform().status());
+    return plot_steps(flags_.plots, data_, flags_.boosting, platform_);
+  }
+
   Status save() {
     const auto lanes = static_cast<int>(predict::lanes_of(data_.samples).size());
     Progress progress("training on everything", lanes);
@@ -278,6 +312,13 @@ class Training {
                      {"saved", saved_},
                      {"networks_left_out", json::array()}};
     document.update(to_json(evaluation_));
+    document["lanes"] = json::array();
+    for (const std::string& lane : predict::lanes_of(data_.samples)) {
+      json of_lane = to_json(overall(lane));
+      of_lane["lane"] = lane;
+      document["lanes"].push_back(std::move(of_lane));
+    }
+    for (const BudgetErrors& budget : budgets_) document["budgets"].push_back(to_json(budget));
     for (const NetworkErrors& network : networks_) {
       document["networks_left_out"].push_back(to_json(network));
     }
@@ -289,13 +330,23 @@ class Training {
     fmt::print(
         "{} measurements of {} (left out: {} disturbed, {} beyond what cores can do). Errors in % "
         "of measured times, of "
-        "shapes held out ({} folds by shape, seed {}). without: arguments only; FLOPs: a line; "
-        "noise: the same measured again.\n",
+        "shapes held out ({} folds by shape, seed {}). by time: the sum of errors over the sum of "
+        "times; without: arguments only; FLOPs: a line; noise: the same measured again.\n",
         data_.samples.size(), data_.made_for.platform, data_.disturbed, data_.implausible,
         flags_.folds, flags_.seed);
     print_families(evaluation_);
+    for (const std::string& lane : predict::lanes_of(data_.samples)) {
+      const ErrorSummary all = overall(lane);
+      fmt::print("{:5} all: MAPE {:.1f}, weighted by time {:.1f}\n", lane, percent(all.mape),
+                 percent(all.time_weighted));
+    }
     print_networks(networks_);
+    print_budgets(budgets_, data_.seconds);
     if (!saved_.empty()) fmt::print("\nsaved {}\n", saved_);
+  }
+
+  ErrorSummary overall(const std::string& lane) const {
+    return predict::overall_errors(data_.samples, evaluation_.predictions.ours, lane);
   }
 
   const TrainLanesFlags& flags_;
@@ -305,6 +356,7 @@ class Training {
   TrainingData data_;
   SliceEvaluation evaluation_;
   std::vector<NetworkErrors> networks_;
+  std::vector<BudgetErrors> budgets_;
 };
 
 }  // namespace

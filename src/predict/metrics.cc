@@ -13,17 +13,22 @@ ErrorSummary summarize_errors(std::span<const double> predicted, std::span<const
   if (measured.empty()) return {};
   std::vector<double> errors;
   ErrorSummary summary;
+  double off = 0;
+  double all = 0;
   for (size_t i = 0; i < measured.size(); ++i) {
     const double error = std::abs(predicted[i] / measured[i] - 1);
     errors.push_back(error);
     summary.mape += error;
     if (error <= 0.1) summary.within_10 += 1;
+    off += std::abs(predicted[i] - measured[i]);
+    all += measured[i];
   }
   const auto count = static_cast<double>(errors.size());
   std::sort(errors.begin(), errors.end());
   summary.count = errors.size();
   summary.mape /= count;
   summary.within_10 /= count;
+  summary.time_weighted = off / all;
   summary.p90 = quantile(errors, 0.9);
   return summary;
 }

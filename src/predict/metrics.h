@@ -12,6 +12,9 @@ struct ErrorSummary {
   double mape = 0;       // their mean
   double p90 = 0;        // 90% of them are at most this
   double within_10 = 0;  // the share that is at most 0.1
+  // The sum of |predicted - measured| over the sum of measured times: what matters to schedules, in
+  // which slices count by their time.
+  double time_weighted = 0;
 };
 
 // Both of the same length; measured values are positive. All zero for no values.

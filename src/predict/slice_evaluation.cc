@@ -54,7 +54,8 @@ class Evaluation {
   std::vector<size_t> rows(const std::string& lane, int fold, bool inside) const {
     std::vector<size_t> found;
     for (size_t i = 0; i < samples_.size(); ++i) {
-      if (samples_[i].slice.lane.name == lane && (folds_[i] == fold) == inside) found.push_back(i);
+      if (samples_[i].slice.lane.name != lane || (folds_[i] == fold) != inside) continue;
+      if (inside || options_.learn.empty() || options_.learn[i]) found.push_back(i);
     }
     return found;
   }
@@ -80,6 +81,7 @@ class Evaluation {
          {std::pair{SliceKnowledge::kKernels, &result_.predictions.ours},
           std::pair{SliceKnowledge::kArguments, &result_.predictions.without_kernel},
           std::pair{SliceKnowledge::kFlops, &result_.predictions.flops_only}}) {
+      if (options_.only_ours && knowledge != SliceKnowledge::kKernels) continue;
       TANDEM_ASSIGN_OR_RETURN(const SlicePredictor predictor, fit(training, knowledge));
       TANDEM_ASSIGN_OR_RETURN(const std::vector<double> predicted, predictor.predict(asked));
       for (size_t i = 0; i < test.size(); ++i) (*values)[test[i]] = predicted[i];
@@ -217,6 +219,20 @@ std::vector<std::string> lanes_of(std::span<const SliceSample> samples) {
     }
   }
   return lanes;
+}
+
+ErrorSummary overall_errors(std::span<const SliceSample> samples,
+                            std::span<const double> predictions, const std::string& lane) {
+  std::vector<double> predicted;
+  std::vector<double> measured;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const SliceCase& slice = samples[i].slice;
+    if (slice.lane.name != lane || slice.load != OtherLoad::kNone) continue;
+    if (std::isnan(predictions[i])) continue;
+    predicted.push_back(predictions[i]);
+    measured.push_back(samples[i].us);
+  }
+  return summarize_errors(predicted, measured);
 }
 
 StatusOr<SliceEvaluation> evaluate_slices(std::span<const SliceSample> samples,

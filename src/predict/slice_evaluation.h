@@ -15,6 +15,9 @@ struct SliceEvaluationOptions {
   int folds = 5;  // of shape groups: each is held out once
   uint64_t seed = 1;
   BoostingOptions boosting = {};
+  // By sample: whether predictors may learn from it. Empty: from all. Errors are of all the same.
+  std::vector<bool> learn = {};
+  bool only_ours = false;  // without the models to compare with
 };
 
 // What the same measurement differs by from one time to the next.
@@ -56,7 +59,8 @@ struct SlowdownErrors {
   ErrorSummary constant = {};  // if the mean of the training rows were predicted
 };
 
-// One prediction for each sample by predictors that have not seen its group; NaN: none.
+// One prediction for each sample by predictors that have not seen its group; NaN: none, since there
+// was nothing to learn from.
 struct HeldOutPredictions {
   std::vector<double> ours;
   std::vector<double> without_kernel;
@@ -74,6 +78,10 @@ struct SliceEvaluation {
 StatusOr<SliceEvaluation> evaluate_slices(std::span<const SliceSample> samples,
                                           const SliceEvaluationOptions& options,
                                           const std::function<void()>& on_step);
+
+// Of the lane's samples without load.
+ErrorSummary overall_errors(std::span<const SliceSample> samples,
+                            std::span<const double> predictions, const std::string& lane);
 
 // Distinct lanes, in order of appearance.
 std::vector<std::string> lanes_of(std::span<const SliceSample> samples);

@@ -112,6 +112,10 @@ double ceil_div(double a, double b) { return std::ceil(a / std::max(b, 1.0)); }
 double against(double bytes, int64_t cache) { return cache > 0 ? bytes / number(cache) : 0; }
 double remainder(double extent, double tile) { return tile > 1 ? std::fmod(extent, tile) : 0; }
 double pieces(double bytes, int64_t run) { return bytes / 4 / std::max<double>(1, number(run)); }
+// Of rows that are `pitch` apart.
+double density(int64_t run, int64_t pitch) {
+  return std::min(1.0, number(run) / std::max(1.0, number(pitch)));
+}
 double log2_of(double value) { return std::log2(std::max(value, 1.0)); }
 
 std::vector<SliceFeature> argument_features() {
@@ -289,6 +293,38 @@ std::vector<SliceFeature> kernel_features() {
        [](M m) { return number(m.c.reduced_step); }},
       {{"units", "1", "compute units or threads that the slice can use", kKernel},
        [](M m) { return m.units; }},
+      {{"share", "1", "of the operator: of a small part, neighbours in memory are not its own",
+        kKernel},
+       [](M m) { return m.share; }},
+      {{"span_l2", "1",
+        "tensors of the operator, of which it is a part, over the second-level cache", kKernel},
+       [](M m) { return against(m.whole_in_bytes + m.whole_out_bytes, m.c.lane.l2_bytes); }},
+      {{"in_span_l2", "1", "the input alone: whether its producer left it there", kKernel},
+       [](M m) { return against(m.whole_in_bytes, m.c.lane.l2_bytes); }},
+      {{"evicted_bytes", "B", "of the input, what its producer cannot have left in half that cache",
+        kKernel},
+       [](M m) {
+         const double beyond = m.whole_in_bytes - number(m.c.lane.l2_bytes) / 2;
+         return m.whole_in_bytes > 0 ? std::max(0.0, beyond) * m.c.in_bytes / m.whole_in_bytes : 0;
+       }},
+      {{"in_density", "1", "how much of the memory passed over is read", kKernel},
+       [](M m) { return m.in_density; }},
+      {{"out_density", "1", "how much of the memory passed over is written", kKernel},
+       [](M m) { return m.out_density; }},
+      {{"gap_bytes", "B", "in cold memory between what is written: fetched ahead in vain", kKernel},
+       [](M m) {
+         return m.c.repeated ? 0.0 : (m.c.in_bytes + m.c.out_bytes) * (1 - m.out_density);
+       }},
+      {{"rearranged_bytes", "B", "moved one element at a time", kKernel},
+       [](M m) { return m.rearranged_bytes; }},
+      {{"window_pixels", "1", "turns of the loop over a window", kKernel},
+       [](M m) { return m.window_pixels; }},
+      {{"window_elements", "1", "elements that windows read", kKernel},
+       [](M m) { return m.window_pixels * m.columns; }},
+      {{"vectors", "1", "vectors that hold the results' channels", kKernel},
+       [](M m) { return m.rows * ceil_div(m.columns, number(m.c.lane.simd_floats)); }},
+      {{"vector_left", "1", "channels beyond whole vectors", kKernel},
+       [](M m) { return remainder(m.columns, number(m.c.lane.simd_floats)); }},
   };
 }
 
@@ -337,6 +373,17 @@ SliceMeasures::SliceMeasures(const SliceCase& slice) : c(slice) {
   unit_bytes = (c.in_bytes + c.out_bytes) / units + c.weight_bytes;
   input_pieces = pieces(c.in_bytes, c.in_run);
   output_pieces = pieces(c.out_bytes, c.out_run);
+  share = rows * columns / number(c.batch * c.height * c.width * c.channels);
+  whole_out_bytes = c.out_bytes / share;
+  const bool slides = c.kind == "conv" || c.kind == "pool";
+  whole_in_bytes =
+      slides ? 4 * number(c.batch * c.in_height * c.in_width * c.in_channels) : c.in_bytes / share;
+  in_density = density(c.in_run, c.in_pitch);
+  out_density = density(c.out_run, c.out_pitch);
+  // Reshapes between images, whose channels lie together, and other tensors.
+  const bool reshapes = c.kind == "reshape" && (c.width > 1) != (c.in_width > 1);
+  rearranged_bytes = reshapes || c.in_channel_step > 1 ? c.in_bytes + c.out_bytes : 0;
+  window_pixels = slides ? rows * number(c.kernel_height * c.kernel_width) : 0;
   cold_bytes = c.repeated ? std::max(0.0, c.bytes() - number(c.lane.l2_bytes)) : c.bytes();
 }
 

@@ -46,7 +46,14 @@ struct SliceMeasures {
   double unit_bytes = 0;    // what one unit touches: its share of input and output, all weights
   double input_pieces = 0;  // runs of memory that the part reads
   double output_pieces = 0;
-  double cold_bytes = 0;  // that come from beyond the second-level cache
+  double cold_bytes = 0;        // that come from beyond the second-level cache
+  double share = 1;             // of the operator's output that the part is
+  double whole_in_bytes = 0;    // of the operator
+  double whole_out_bytes = 0;   // likewise
+  double in_density = 1;        // of the memory that is passed over, what is read
+  double out_density = 1;       // likewise, what is written
+  double rearranged_bytes = 0;  // by copies, where neighbours do not stay neighbours
+  double window_pixels = 0;     // reads of input pixels, by all windows of the part
 
   double waste() const { return c.flops > 0 ? c.computed_flops / c.flops : 1; }
   double work() const { return c.computed_flops > 0 ? c.computed_flops : c.flops; }

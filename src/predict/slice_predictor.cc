@@ -20,14 +20,9 @@ std::vector<std::string> cost_terms(SliceKnowledge knowledge, SliceFamily family
   }
   // Fewer terms extrapolate better where arithmetic dominates.
   if (family == SliceFamily::kConv3x3) return {"unit_flops", "bytes", "costly_results"};
-  std::vector<std::string> terms = {"unit_flops", "in_bytes",       "weight_bytes",
-                                    "out_bytes",  "overflow_bytes", "costly_results"};
-  if (family == SliceFamily::kCopy) {
-    terms.insert(terms.end(), {"input_pieces", "output_pieces"});
-  } else {
-    terms.push_back("output_pieces");
-  }
-  return terms;
+  return {"unit_flops",     "in_bytes",      "weight_bytes",    "out_bytes", "overflow_bytes",
+          "costly_results", "input_pieces",  "output_pieces",   "rows",      "window_pixels",
+          "gap_bytes",      "evicted_bytes", "rearranged_bytes"};
 }
 
 RegressorOptions regressor_options(const SlicePredictorOptions& options, SliceFamily family) {

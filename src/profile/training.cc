@@ -38,6 +38,30 @@ bool is_implausible(const Measurement& row, const SliceCase& slice) {
          (row.probe_gbps > 0 && gbps > kMostOverGbps * units * row.probe_gbps);
 }
 
+// Longer than a batch of measurements takes: a pause.
+constexpr double kLongestBatch = 20;
+
+// Rows of one batch have one time of day. Maps it to seconds of measuring; the first batch of a run
+// takes what others take, as the median.
+std::map<double, double> measuring_seconds(const std::set<double>& times) {
+  std::vector<double> gaps;
+  double previous = 0;
+  for (const double time : times) {
+    if (time - previous < kLongestBatch) gaps.push_back(time - previous);
+    previous = time;
+  }
+  const double usual = gaps.empty() ? 0 : summarize(gaps).median;
+  std::map<double, double> seconds;
+  double elapsed = 0;
+  previous = 0;
+  for (const double time : times) {
+    elapsed += time - previous < kLongestBatch ? time - previous : usual;
+    seconds[time] = elapsed;
+    previous = time;
+  }
+  return seconds;
+}
+
 }  // namespace
 
 bool TrainingData::has_network(size_t sample, const std::string& network) const {
@@ -62,9 +86,12 @@ StatusOr<TrainingData> read_training_data(const MeasurementStore& store) {
   TrainingData data;
   data.made_for = {store.identity().platform, store.identity().engine};
   std::vector<double> gbps;
+  std::vector<double> times;
+  std::set<double> all_times;
   Status status;
   TANDEM_RETURN_IF_ERROR(store.for_each([&](const Measurement& row) {
     if (!status.ok()) return;
+    all_times.insert(row.unix_time);
     if (row.disturbed || !(row.median_us > 0)) {
       ++data.disturbed;
       return;
@@ -80,6 +107,7 @@ StatusOr<TrainingData> read_training_data(const MeasurementStore& store) {
     }
     data.samples.push_back(
         {std::move(*slice), row.median_us, row.low_us, row.high_us, row.alone_us, row.networks});
+    times.push_back(row.unix_time);
     if (row.probe_gbps > 0) gbps.push_back(row.probe_gbps);
   }));
   TANDEM_RETURN_IF_ERROR(status.with_context(store.path()));
@@ -88,6 +116,9 @@ StatusOr<TrainingData> read_training_data(const MeasurementStore& store) {
         fmt::format("{} has no measurements of this engine: run `tandem profile`", store.path()));
   }
   data.memory_gbps = summarize(gbps).median;
+  const std::map<double, double> seconds = measuring_seconds(all_times);
+  for (const double time : times) data.after_seconds.push_back(seconds.at(time));
+  data.seconds = seconds.rbegin()->second;
   return data;
 }
 

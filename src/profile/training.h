@@ -17,6 +17,10 @@ namespace tandem {
 struct TrainingData {
   predict::Fingerprints made_for;
   std::vector<predict::SliceSample> samples;
+  // By sample: the seconds of measuring after which it was there. Pauses between runs of `tandem
+  // profile` do not count.
+  std::vector<double> after_seconds;
+  double seconds = 0;      // of measuring, in all
   size_t disturbed = 0;    // rows left out, since the machine was disturbed
   size_t implausible = 0;  // rows left out, since no core is as fast as they say
   double memory_gbps = 0;  // median of the probes beside the measurements

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import unittest
+import xml.etree.ElementTree
 
 from cli_testing import CliTest
 
@@ -82,6 +83,55 @@ class Train(CliTest):
         rows[7][3] = "fast"
         self.write_rows(rows)
         self.refuse("train", "--csv", "ops.csv", says=["line 8", "pixel4|gpu|float", "'fast'"])
+
+    def profile(self):
+        lanes = ["--use_gpu=false"]
+        self.succeed(
+            "profile", *lanes, "--models", "tiny_conv,tiny_vit", "--store", "m.sqlite",
+            "--budget", 0.04,
+        )
+        return lanes
+
+    def test_learns_from_this_machines_measurements(self):
+        lanes = self.profile()
+        arguments = ["train", *lanes, "--store", "m.sqlite", "-o", "p.json", "--trees", 20]
+        report = self.succeed_json(
+            *arguments, "--folds", 3, "--budgets", "1s,1h,full", "--plots", "plots"
+        )
+        for family in report["families"]:
+            self.assertEqual(
+                family["meets_target"], family["ours"]["mape"] <= family["target"]
+            )
+            self.assertGreaterEqual(family["target"], 1.5 * family["noise"]["used"])
+        short, long, full = report["budgets"]
+        self.assertTrue(short["reached"])
+        self.assertFalse(long["reached"])
+        self.assertLess(short["rows"], long["rows"])
+        self.assertEqual(long["rows"], full["rows"])
+        self.assertEqual(full["rows"], report["rows"])
+        ours = {key: report["lanes"][0][key] for key in ("rows", "mape", "time_weighted")}
+        self.assertLessEqual(ours.items(), full["lanes"][0].items())
+        picture = (self.work / "plots/predicted_cpu.svg").read_text(encoding="utf-8")
+        svg = xml.etree.ElementTree.fromstring(picture)
+        circles = svg.findall("{http://www.w3.org/2000/svg}circle")
+        self.assertEqual(len(circles), report["lanes"][0]["rows"])
+        self.refuse(*arguments, "--budgets", "ten", says=["'ten'", "10s"])
+
+    def test_saved_predictors_are_used_or_refused(self):
+        lanes = self.profile()
+        self.succeed("train", *lanes, "--store", "m.sqlite", "-o", "p.json", "--folds", 2)
+        run = ["run", "zoo:tiny_conv", *lanes, "--strategy", "chain"]
+        self.succeed(*run, "--costs", "predicted", "--predictors", "p.json")
+        self.refuse(*run, "--costs", "predicted", "--predictors", "none.json", says=["none.json"])
+        saved = json.loads((self.work / "p.json").read_text(encoding="utf-8"))
+        engine = saved["engine"]
+        saved["engine"] = "older"
+        (self.work / "older.json").write_text(json.dumps(saved), encoding="utf-8")
+        self.refuse(
+            *run, "--costs", "predicted", "--predictors", "older.json", says=["older", engine]
+        )
+        (self.work / "half.json").write_text(json.dumps(saved)[:5000], encoding="utf-8")
+        self.refuse(*run, "--costs", "predicted", "--predictors", "half.json", says=["half.json"])
 
 
 if __name__ == "__main__":

@@ -23,16 +23,21 @@ TEST(MetricsTest, EqualsBruteForce) {
     const ErrorSummary summary = summarize_errors(predicted, measured);
     std::vector<double> errors;
     double sum = 0;
+    double off = 0;
+    double all = 0;
     int within = 0;
     for (int i = 0; i < 101; ++i) {
       errors.push_back(std::fabs(predicted[i] - measured[i]) / measured[i]);
       sum += errors.back();
+      off += std::fabs(predicted[i] - measured[i]);
+      all += measured[i];
       within += errors.back() <= 0.1;
     }
     std::sort(errors.begin(), errors.end());
     EXPECT_EQ(summary.count, 101u);
     EXPECT_NEAR(summary.mape, sum / 101, 1e-12);
     EXPECT_NEAR(summary.within_10, within / 101.0, 1e-12);
+    EXPECT_NEAR(summary.time_weighted, off / all, 1e-12);
     EXPECT_NEAR(summary.p90, errors[90], 1e-12);  // 90 of the other 100 are less
   }
 }

@@ -92,6 +92,26 @@ TEST(SlicePredictor, KernelFeaturesTellWhatArgumentsCannot) {
   EXPECT_TRUE(errors.meets_target());
 }
 
+// Held-out shapes are the same whatever is learned from.
+TEST(SlicePredictor, FewerSamplesToLearnFromPredictWorse) {
+  const std::vector<SliceSample> samples = make_samples(120);
+  SliceEvaluationOptions options{.folds = 4, .only_ours = true};
+  std::vector<double> errors;
+  for (const size_t known : {samples.size(), samples.size() / 10, size_t{0}}) {
+    options.learn.assign(samples.size(), false);
+    std::fill_n(options.learn.begin(), known, true);
+    const StatusOr<SliceEvaluation> result = evaluate_slices(samples, options, [] {});
+    ASSERT_TRUE(result.ok()) << result.status().to_string();
+    EXPECT_EQ(result->families[0].rows, samples.size());
+    EXPECT_EQ(result->families[0].flops_only.count, 0u);
+    const ErrorSummary all = overall_errors(samples, result->predictions.ours, "gpu");
+    EXPECT_EQ(all.count, known == 0 ? 0 : samples.size());
+    EXPECT_EQ(all.mape, result->families[0].ours.mape);
+    errors.push_back(all.mape);
+  }
+  EXPECT_LT(errors[0], errors[1]);
+}
+
 TEST(SlicePredictor, NearShapesAreNeverOnBothSides) {
   std::vector<SliceSample> samples = make_samples(60);
   // The same again, a little larger, and on another lane.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "profile/describe_slice.h"
@@ -90,6 +91,24 @@ TEST_F(TrainingTest, ReadsWhatCanBeTrusted) {
   EXPECT_EQ(data.memory_gbps, 11);
   EXPECT_EQ(data.made_for.platform, "platform");
   EXPECT_EQ(data.networks(), (std::vector<std::string>{"net", "other"}));
+}
+
+// Batches of a second each, in two runs with an hour between.
+TEST_F(TrainingTest, KnowsWhenRowsWereThere) {
+  auto store = MeasurementStore::open(path_, {"platform", "engine", "{}"}).value();
+  std::vector<Measurement> rows = store.rows().value();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto batch = static_cast<double>(i / 10);
+    rows[i].unix_time = 1e9 + batch + (batch >= 5 ? 3600 : 0);
+  }
+  ASSERT_TRUE(store.add(rows).ok());
+  const TrainingData data = read();
+  ASSERT_EQ(data.after_seconds.size(), data.samples.size());
+  EXPECT_NEAR(data.seconds, 10, 1e-6);  // 98 rows
+  EXPECT_NEAR(data.after_seconds.front(), 1, 1e-6);
+  EXPECT_NEAR(data.after_seconds[45], 5, 1e-6);
+  EXPECT_NEAR(data.after_seconds[55], 6, 1e-6);
+  EXPECT_TRUE(std::is_sorted(data.after_seconds.begin(), data.after_seconds.end()));
 }
 
 TEST_F(TrainingTest, NetworksAreLeftOutWithAllThatIsLikeThem) {
