@@ -7,7 +7,7 @@ add_library(tandem_library INTERFACE)
 set_target_properties(tandem_library PROPERTIES EXPORT_NAME tandem)
 
 set(installed tandem_library tandem_options)
-foreach(layer support graph zoo import lane lane_cpu lane_opencl lane_sim platform schedule predict profile report runtime)
+foreach(layer support graph zoo import lane lane_cpu lane_opencl lane_sim platform schedule predict profile report simulate runtime)
   if(TARGET tandem_${layer})
     list(APPEND installed tandem_${layer})
   endif()

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "platform/embedded_platforms.h"
+#include "support/digest.h"
 
 namespace tandem {
 namespace {
@@ -470,6 +471,9 @@ StatusOr<PlatformModel> load_platform(const std::string& platform,
   }
   const Status resolved = sim::resolve(coefficients, options.runtime, &model);
   if (!resolved.ok()) return resolved.with_context(source.label);
+  model.digest = digest(fmt::format("{} {} {} {} {}", source.text, to_text(coefficients),
+                                    options.runtime, fmt::join(options.set, " "),
+                                    fmt::join(options.lanes, " ")));
   return model;
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "lane/sim/world.h"
 #include "profile/lone_operator.h"
 
 namespace tandem {
@@ -82,6 +83,8 @@ OtherLoads::~OtherLoads() {
 
 StatusOr<std::unique_ptr<OtherLoads>> OtherLoads::create(LaneCrew& crew, int64_t last_cache_bytes) {
   std::unique_ptr<OtherLoads> loads(new OtherLoads(crew));
+  // Simulated lanes are told what the others do.
+  if (sim::as_simulated(crew.lanes().front())) return loads;
   Graph& graph = loads->graph_;
   const int64_t bytes = std::clamp(2 * last_cache_bytes, kLeastBytes, kMostBytes);
   const int64_t rows = bytes / 2 / (kColumns * int64_t{sizeof(float)});
@@ -167,6 +170,16 @@ StatusOr<bool> OtherLoads::during(
     int lane, OtherLoad load, double expected_us,
     const std::function<Status(const SliceTimer::Meanwhile&)>& measure) {
   WorkerThread& own = crew_.thread(lane);
+  if (sim::SimulatedLane* simulated = sim::as_simulated(crew_.lanes()[lane])) {
+    sim::World& world = simulated->world();
+    world.set_other_work(
+        lane, load == OtherLoad::kMemory ? sim::OtherWork::kMemory : sim::OtherWork::kCompute);
+    Status measured;
+    own.run([&] { measured = measure(nullptr); });
+    world.set_other_work(lane, sim::OtherWork::kNone);
+    TANDEM_RETURN_IF_ERROR(measured);
+    return true;
+  }
   std::vector<std::unique_ptr<Busy>> busy;
   std::vector<int> queues;
   SliceTimer::Meanwhile meanwhile;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 
+#include "lane/sim/world.h"
 #include "support/cpu_relax.h"
 #include "support/statistics.h"
 
@@ -168,6 +169,28 @@ class DrainTimer : public SliceTimer {
   QueueLane& lane_;
 };
 
+// Time is that of the simulated world: whatever the tasks do there.
+class SimulatedTimer : public SliceTimer {
+ public:
+  SimulatedTimer(sim::SimulatedLane& lane, bool queue) : lane_(lane), queue_(queue) {}
+
+  StatusOr<Times> time(const std::vector<Task*>& tasks, const Meanwhile& /*meanwhile*/) override {
+    Times result;
+    const sim::World& world = lane_.world();
+    for (Task* task : tasks) {
+      const double before = world.now_us(lane_.index());
+      TANDEM_RETURN_IF_ERROR(task->launch());
+      result.emplace_back(world.now_us(lane_.index()) - before);
+      if (queue_) note_enqueue_us(world.model().sync.enqueue_us);
+    }
+    return result;
+  }
+
+ private:
+  sim::SimulatedLane& lane_;
+  const bool queue_;
+};
+
 }  // namespace
 
 double SliceTimer::enqueue_us() const { return summarize(enqueue_us_).median; }
@@ -175,7 +198,9 @@ double SliceTimer::enqueue_us() const { return summarize(enqueue_us_).median; }
 StatusOr<std::unique_ptr<SliceTimer>> SliceTimer::create(LaneCrew& crew, int lane) {
   std::unique_ptr<SliceTimer> timer;
   QueueLane* queue = crew.queue_lane(lane);
-  if (!queue) {
+  if (sim::SimulatedLane* simulated = sim::as_simulated(crew.lanes()[lane])) {
+    timer = std::make_unique<SimulatedTimer>(*simulated, queue != nullptr);
+  } else if (!queue) {
     timer = std::make_unique<HostTimer>();
   } else if (queue->shared_memory() == SharedMemoryKind::kFineAtomics && queue->self_test().ok()) {
     TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> memory,

@@ -10,6 +10,7 @@
 #include "runtime/memory_plan.h"
 #include "runtime/numerics.h"
 #include "runtime/planner.h"
+#include "runtime/simulated_session.h"
 #include "schedule/single_lane.h"
 #include "support/guarded.h"
 #include "support/log.h"
@@ -324,6 +325,12 @@ StatusOr<std::unique_ptr<Session>> Session::create(const Model& model,
   if (!platform) return invalid_argument("there is no platform");
   return guarded([&]() -> StatusOr<std::unique_ptr<Session>> {
     TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<LaneCrew> crew, LaneCrew::of(platform));
+    if (auto simulated = std::dynamic_pointer_cast<SimulatedPlatform>(platform)) {
+      StatusOr<std::unique_ptr<Session>> session =
+          make_simulated_session(model, std::move(simulated), std::move(crew), options);
+      if (!session.ok()) return session.status().with_context("model " + model.name());
+      return session;
+    }
     auto session =
         std::make_unique<SessionImpl>(model, std::move(platform), std::move(crew), options);
     const Status ready = guarded([&] { return session->prepare(); });

@@ -5,6 +5,7 @@
 #include <functional>
 #include <thread>
 
+#include "lane/sim/world.h"
 #include "runtime/sync.h"
 #include "support/cpu_relax.h"
 #include "support/statistics.h"
@@ -220,6 +221,23 @@ StatusOr<std::vector<double>> collect(const SyncBenchOptions& options, const Bat
 
 }  // namespace
 
+namespace {
+
+// What the platform's model says.
+CrossingTimes simulated_crossing(const sim::SyncCosts& sync, SyncMechanism mechanism) {
+  const sim::CrossingCost& cost = mechanism == SyncMechanism::kSvm     ? sync.svm
+                                  : mechanism == SyncMechanism::kEvent ? sync.event
+                                                                       : sync.finish;
+  CrossingTimes times;
+  times.available = true;
+  times.cpu_to_gpu = {cost.cpu_to_gpu, cost.cpu_to_gpu};
+  times.gpu_to_cpu = {cost.gpu_to_cpu, cost.gpu_to_cpu};
+  times.round_trip.median = times.round_trip.p90 = cost.cpu_to_gpu + cost.gpu_to_cpu;
+  return times;
+}
+
+}  // namespace
+
 StatusOr<CrossingTimes> bench_crossing(LaneCrew& crew, int cpu_lane, int queue_lane,
                                        SyncMechanism mechanism, const SyncBenchOptions& options) {
   CrossingTimes times;
@@ -227,6 +245,9 @@ StatusOr<CrossingTimes> bench_crossing(LaneCrew& crew, int cpu_lane, int queue_l
       !usable.ok()) {
     times.why_not = usable.message();
     return times;
+  }
+  if (sim::SimulatedLane* simulated = sim::as_simulated(crew.lanes()[queue_lane])) {
+    return simulated_crossing(simulated->world().model().sync, mechanism);
   }
   Bench bench(crew, cpu_lane, queue_lane, mechanism, options.warm_up + options.iterations);
   TANDEM_ASSIGN_OR_RETURN(

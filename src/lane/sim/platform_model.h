@@ -149,6 +149,7 @@ struct PlatformModel {
   GpuCoefficients gpu_coefficients;
   RuntimeCoefficients runtime;
   std::string runtime_name;
+  std::string digest;       // of everything that this struct was made from
   double interference = 0;  // each further busy core slows every core by that much
 };
 

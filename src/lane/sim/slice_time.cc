@@ -31,7 +31,12 @@ std::vector<CoreGroup> cores_of(const LaneSpec& lane, int threads) {
 SliceTime slice_time(const PlatformModel& model, int lane, const Workload& work, int threads,
                      const Load& load) {
   const LaneSpec& spec = model.lanes[lane];
-  if (spec.cores.empty()) return gpu_slice_time(model, work, load);
+  if (spec.cores.empty()) {
+    SliceTime time = gpu_slice_time(model, work, load);
+    time.overhead_us += model.gpu_coefficients.operator_us;
+    time.us += model.gpu_coefficients.operator_us;
+    return time;
+  }
   return cpu_slice_time(model, cores_of(spec, threads), work, load);
 }
 
@@ -43,22 +48,31 @@ uint64_t mix(uint64_t a, uint64_t b) {
   return x ^ (x >> 31);
 }
 
-double noise_factor(const PlatformModel& model, int lane, double us, uint64_t key) {
-  const Noise& noise = model.noise;
-  const LaneSpec& spec = model.lanes[lane];
-  double cv = noise.gpu_cv;
-  if (!spec.cores.empty()) {
-    const bool little = model.clusters.size() > 1 &&
-                        spec.cores[0].cluster + 1 == static_cast<int>(model.clusters.size());
-    cv = little ? noise.little_cv : noise.cpu_cv;
-  }
-  const double relative = std::hypot(cv, std::min(0.5, noise.jitter_us / std::max(us, 1e-3)));
-  const double sigma = std::sqrt(std::log1p(relative * relative));
+namespace {
+
+// Log-normal of mean 1 and that coefficient of variation.
+double log_normal(double cv, uint64_t key) {
+  const double sigma = std::sqrt(std::log1p(cv * cv));
   constexpr double kScale = 1.0 / 9007199254740992.0;  // 2^-53
   const double u = (static_cast<double>(mix(key, 1) >> 11) + 0.5) * kScale;
   const double v = (static_cast<double>(mix(key, 2) >> 11) + 0.5) * kScale;
   const double normal = std::sqrt(-2 * std::log(u)) * std::cos(2 * std::numbers::pi * v);
   return std::exp(sigma * normal - sigma * sigma / 2);
+}
+
+}  // namespace
+
+double run_noise(const PlatformModel& model, int lane, uint64_t key) {
+  const LaneSpec& spec = model.lanes[lane];
+  if (spec.cores.empty()) return log_normal(model.noise.gpu_cv, key);
+  const bool little = model.clusters.size() > 1 &&
+                      spec.cores[0].cluster + 1 == static_cast<int>(model.clusters.size());
+  return log_normal(little ? model.noise.little_cv : model.noise.cpu_cv, key);
+}
+
+double slice_noise(const PlatformModel& model, double us, uint64_t key) {
+  constexpr double kMost = 0.5;
+  return log_normal(std::min(kMost, model.noise.jitter_us / std::max(us, 1e-3)), key);
 }
 
 }  // namespace tandem::sim

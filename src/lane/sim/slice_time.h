@@ -44,15 +44,18 @@ SliceTime gpu_slice_time(const PlatformModel& model, const Workload& work, const
 std::vector<CoreGroup> cores_of(const LaneSpec& lane, int threads);
 int core_count(const std::vector<CoreGroup>& cores);
 
-// On lane number `lane` of the platform with that many threads (0: all that the lane has).
+// On lane number `lane` of the platform with that many threads (0: all that the lane has), as one
+// of many: on the GPU with the gap before the next.
 SliceTime slice_time(const PlatformModel& model, int lane, const Workload& work, int threads = 0,
                      const Load& load = {});
 
-// The factor by which a run differs from its expectation: log-normal, with the variation measured
-// on such lanes, more of it the shorter the slice. The same for the same `key`.
-double noise_factor(const PlatformModel& model, int lane, double us, uint64_t key);
+// Factors by which times differ from what is expected, log-normal and of mean 1; the same for the
+// same `key`. Of all slices of a lane in one run (of a network, say), with the variation measured on
+// such lanes; and of each slice, by the platform's jitter: larger for short ones.
+double run_noise(const PlatformModel& model, int lane, uint64_t key);
+double slice_noise(const PlatformModel& model, double us, uint64_t key);
 
-// Mixes values into a key for noise_factor().
+// Mixes values into a key.
 uint64_t mix(uint64_t a, uint64_t b);
 
 }  // namespace tandem::sim

@@ -150,14 +150,14 @@ TEST(GpuKernels, WorkGroupsAreAsDeepAsDividesTheGrid) {
 
 TEST(Noise, IsDeterministicLogNormalAndLargerForShortSlices) {
   const PlatformModel model = platform("pixel4");
-  EXPECT_EQ(noise_factor(model, 0, 100, 7), noise_factor(model, 0, 100, 7));
-  EXPECT_NE(noise_factor(model, 0, 100, 7), noise_factor(model, 0, 100, 8));
-  const auto cv = [&](int lane, double us) {
+  EXPECT_EQ(slice_noise(model, 100, 7), slice_noise(model, 100, 7));
+  EXPECT_NE(slice_noise(model, 100, 7), slice_noise(model, 100, 8));
+  const auto cv = [&](const auto& noise) {
     double sum = 0;
     double squares = 0;
     constexpr int kRuns = 20000;
     for (int i = 0; i < kRuns; ++i) {
-      const double factor = noise_factor(model, lane, us, mix(1, i));
+      const double factor = noise(mix(1, i));
       EXPECT_GT(factor, 0);
       sum += factor;
       squares += factor * factor;
@@ -166,10 +166,17 @@ TEST(Noise, IsDeterministicLogNormalAndLargerForShortSlices) {
     EXPECT_NEAR(mean, 1, 0.01);
     return std::sqrt(squares / kRuns - mean * mean);
   };
-  EXPECT_NEAR(cv(0, 1e6), model.noise.cpu_cv, 0.0003);
-  const int gpu = static_cast<int>(model.lanes.size()) - 1;
-  EXPECT_NEAR(cv(gpu, 1e6), model.noise.gpu_cv, 0.002);
-  EXPECT_GT(cv(0, 20), 10 * cv(0, 1e6));
+  const auto run = [&](int lane) {
+    return cv([&](uint64_t key) { return run_noise(model, lane, key); });
+  };
+  const auto slice = [&](double us) {
+    return cv([&](uint64_t key) { return slice_noise(model, us, key); });
+  };
+  EXPECT_NEAR(run(0), model.noise.cpu_cv, 0.0003);
+  EXPECT_NEAR(run(1), model.noise.little_cv, 0.002);
+  EXPECT_NEAR(run(2), model.noise.gpu_cv, 0.002);
+  EXPECT_NEAR(slice(100), model.noise.jitter_us / 100, 0.002);
+  EXPECT_GT(slice(20), 10 * slice(1e4));
 }
 
 TEST(Workload, TextAndBack) {
