@@ -7,6 +7,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "platform/assign_cores.h"
+#include "platform/simulated_platform.h"
 #include "platform/topology.h"
 #include "tandem/session.h"
 
@@ -43,10 +44,31 @@ void PlatformFlags::add_to(CLI::App& app) {
       ->expected(0, 1)
       ->default_str("true")
       ->group(group);
+  const std::string simulation = "Simulated lanes (docs/platforms.md)";
+  app.add_option("--platform", simulated_,
+                 "Lanes of the model of this phone or board instead of this machine's: a built-in "
+                 "name such as pixel5, or a JSON file. Times are simulated, values not computed")
+      ->group(simulation);
+  app.add_option("--runtime", simulation_.runtime, "Whose kernels are simulated")
+      ->group(simulation)
+      ->capture_default_str();
+  app.add_option("--lane", simulation_.lanes,
+                 "Lanes instead of the platform's: cpu=prime:1+big:3, gpu=gpu")
+      ->allow_extra_args(false)
+      ->group(simulation);
+  app.add_option("--simulation-seed", simulation_seed_, "Of the noise")
+      ->group(simulation)
+      ->capture_default_str();
   app.add_option("--cache-dir", cache_dir_,
                  "Where compiled programs and calibrations are kept; 'none': nowhere "
                  "(default: $XDG_CACHE_HOME/tandem)")
       ->group(group);
+}
+
+StatusOr<std::shared_ptr<Platform>> PlatformFlags::simulated() const {
+  if (simulated_.empty()) return std::shared_ptr<Platform>();
+  TANDEM_ASSIGN_OR_RETURN(sim::PlatformModel model, load_platform(simulated_, simulation_));
+  return std::shared_ptr<Platform>(make_simulated_platform(std::move(model), simulation_seed_));
 }
 
 StatusOr<PlatformOptions> PlatformFlags::options() const {
@@ -139,8 +161,11 @@ void SearchFlags::apply_to(SessionOptions* options) const {
 }
 
 StatusOr<std::shared_ptr<Platform>> create_platform(const PlatformFlags& flags) {
-  TANDEM_ASSIGN_OR_RETURN(const PlatformOptions options, flags.options());
-  StatusOr<std::shared_ptr<Platform>> platform = Platform::create(options);
+  StatusOr<std::shared_ptr<Platform>> platform = flags.simulated();
+  if (platform.ok() && !*platform) {
+    TANDEM_ASSIGN_OR_RETURN(const PlatformOptions options, flags.options());
+    platform = Platform::create(options);
+  }
   if (platform.ok()) {
     for (const std::string& warning : (*platform)->warnings()) {
       fmt::print(stderr, "warning: {}\n", warning);

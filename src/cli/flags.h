@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "platform/platform_file.h"
 #include "tandem/model.h"
 #include "tandem/platform.h"
 #include "tandem/session.h"
@@ -20,6 +21,8 @@ class PlatformFlags {
   StatusOr<PlatformOptions> options() const;
   // SessionOptions::calibration_dir.
   std::string calibration_dir() const;
+  // Of --platform; null without it.
+  StatusOr<std::shared_ptr<Platform>> simulated() const;
   // What --use_gpu said, if it was given.
   std::optional<bool> use_gpu() const { return use_gpu_; }
 
@@ -32,6 +35,9 @@ class PlatformFlags {
   std::string cache_dir_;
   std::optional<bool> use_gpu_;
   int num_threads_ = 0;
+  std::string simulated_;
+  PlatformFileOptions simulation_;
+  uint64_t simulation_seed_ = 1;
 };
 
 // Where sessions have the costs of slices from.

@@ -6,12 +6,14 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/progress.h"
+#include "cli/simulated_strategy.h"
 #include "cli/validation_report.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "lane/sim/slice_time.h"
 #include "platform/platform_file.h"
 #include "schedule/placement.h"
+#include "schedule/scheduler.h"
 
 namespace tandem::cli {
 namespace {
@@ -22,6 +24,8 @@ struct Flags {
   PlatformFileOptions file;
   LoadFlags load;
   int threads = 0;
+  StrategyFlags strategy;
+  bool throttle = false;
   bool operators = false;
   bool validate = false;
   std::string fit;
@@ -65,8 +69,7 @@ LaneTime lane_time(const Graph& graph, const sim::PlatformModel& platform, int l
     if (!placement.launched[op]) continue;
     const Slice slice{static_cast<OperatorId>(op), kNone, 0, 0};
     const sim::Workload work = sim::workload_of(graph, slice);
-    double us = sim::slice_time(platform, lane, work, threads).us;
-    if (cores.empty()) us += platform.gpu_coefficients.operator_us;
+    const double us = sim::slice_time(platform, lane, work, threads).us;
     time.us += us;
     time.by_family[to_string(work.family)] += us;
   }
@@ -131,7 +134,15 @@ Status simulate(const Flags& flags) {
   }
   TANDEM_ASSIGN_OR_RETURN(const sim::PlatformModel platform,
                           load_platform(flags.platform, flags.file));
-  return print_lanes(model, platform, flags);
+  if (flags.strategy.strategy.empty()) {
+    if (flags.throttle) return invalid_argument("--throttle needs --strategy");
+    return print_lanes(model, platform, flags);
+  }
+  StrategyFlags strategy = flags.strategy;
+  strategy.json = flags.json;
+  constexpr double kThrottleSeconds = 1200;
+  if (flags.throttle) strategy.throttle_seconds = kThrottleSeconds;
+  return simulate_strategy(model, platform, strategy);
 }
 
 }  // namespace
@@ -155,6 +166,21 @@ void add_simulate_command(CLI::App& app, Status* outcome) {
                       "Coefficients from this file instead of the built-in ones");
   command->add_option("--threads,--num_threads", flags->threads, "Of CPU lanes; 0: all cores")
       ->check(at_least(0));
+  command->add_option("--strategy", flags->strategy.strategy,
+                      fmt::format("Plan so, and run the plan on the simulated clock: {}",
+                                  fmt::join(scheduler_names(), ", ")));
+  command
+      ->add_option("--sync", flags->strategy.sync,
+                   "How lanes synchronise: svm, event, finish, or auto: the best that there is")
+      ->capture_default_str();
+  command->add_option("--seed", flags->strategy.seed, "Of noise and searches")
+      ->check(at_least(0))
+      ->capture_default_str();
+  command->add_option("--runs,--num_runs", flags->strategy.runs, "With noise")
+      ->check(at_least(1))
+      ->capture_default_str();
+  command->add_flag("--throttle", flags->throttle,
+                    "Also run it for 20 simulated minutes on a chip that heats up");
   command->add_flag("--operators", flags->operators, "Print what the network computes, as CSV");
   command->add_flag("--validate", flags->validate,
                     "Compare simulated times with published ones instead");

@@ -3,11 +3,13 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/progress.h"
 #include "fmt/format.h"
 #include "platform/platform_file.h"
 #include "simulate/fit.h"
+#include "simulate/speed_ups.h"
 #include "simulate/validation.h"
 #include "support/write_file.h"
 
@@ -157,6 +159,16 @@ Status print_validation(const std::string& published, const std::string& calibra
   Report report;
   for (const simulate::Case& each : cases.cases) {
     report.add({each.entry, cases.simulate_us(each)});
+  }
+  for (const Entry& entry : data.entries) {
+    if (entry.kind != EntryKind::kSpeedUp) continue;
+    PlatformFileOptions options;
+    options.runtime = entry.runtime;
+    options.calibration = calibration;
+    TANDEM_ASSIGN_OR_RETURN(const sim::PlatformModel model, load_platform(entry.platform, options));
+    TANDEM_ASSIGN_OR_RETURN(const std::optional<double> ratio,
+                            simulate::simulate_speed_up(model, entry));
+    if (ratio) report.add({&entry, *ratio});
   }
   json ? print_json(report) : print_text(report);
   return {};

@@ -21,7 +21,8 @@ struct Fit {
 // Minimises, over the entries that are not held out, the mean size of log(simulated / published);
 // entries of one kind, platform, lane and runtime together weigh as the square root of their
 // number. Coefficients stay within physical bounds, and near where they start if no entry says
-// otherwise. A pattern search, one coefficient after another; deterministic. `progress` is called after every round.
+// otherwise. A pattern search, one coefficient after another; deterministic. `progress` is called
+// after every round.
 StatusOr<Fit> fit(const Published& published, const sim::Coefficients& start,
                   const FitOptions& options, const std::function<void(int, double)>& progress);
 

@@ -23,7 +23,7 @@ struct Case {
   sim::Workload work;
 };
 
-// All entries that are times; speed-ups need schedulers, see speed_ups.h.
+// All entries that are times; for ratios see speed_ups.h.
 struct Cases {
   std::vector<sim::PlatformModel> models;  // one for each platform and runtime that entries name
   std::vector<std::string> runtimes;       // of the models
