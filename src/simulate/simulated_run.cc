@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "schedule/transfers.h"
 
@@ -277,6 +279,8 @@ std::vector<ThrottledRun> run_until_warm(const Problem& problem, const sim::Plat
                                          const Schedule& schedule, double seconds) {
   // How far below its limit a chip has to be for clocks to rise again.
   constexpr double kHysteresisC = 1;
+  // How often the governor looks; runs in between are alike.
+  constexpr double kLookS = 0.1;
   const std::vector<double> cpu = shares_of(model.clusters[0].steps_mhz);
   const std::vector<double> gpu =
       model.has_gpu ? shares_of(model.gpu.steps_mhz) : std::vector<double>{1};
@@ -287,21 +291,28 @@ std::vector<ThrottledRun> run_until_warm(const Problem& problem, const sim::Plat
   };
   const sim::Thermal& thermal = model.thermal;
   std::vector<ThrottledRun> runs;
+  // Without noise, a run depends on the clocks only: us and mJ by steps down.
+  std::map<size_t, std::pair<double, double>> known;
   ThrottledRun run;
   run.temperature_c = thermal.ambient_c;
   while (run.at_s < seconds) {
     run.cpu_clock = at(cpu);
     run.gpu_clock = at(gpu);
-    RunOptions options;
-    options.cpu_clock = run.cpu_clock;
-    options.gpu_clock = run.gpu_clock;
-    const SimulatedRun done = simulate_run(problem, model, schedule, options);
-    run.us = done.timeline.makespan_us;
+    const auto [entry, fresh] = known.try_emplace(down);
+    if (fresh) {
+      RunOptions options;
+      options.cpu_clock = run.cpu_clock;
+      options.gpu_clock = run.gpu_clock;
+      const SimulatedRun done = simulate_run(problem, model, schedule, options);
+      entry->second = {done.timeline.makespan_us, done.energy_mj};
+    }
+    const auto [us, energy_mj] = entry->second;
+    if (us <= 0) break;
+    run.us = us;
     runs.push_back(run);
-    const double s = run.us * 1e-6;
-    if (s <= 0) break;
     // First-order: towards what this power would heat it to, in resistance * capacity seconds.
-    const double watts = done.energy_mj * 1e-3 / s;
+    const double s = std::max(us * 1e-6, kLookS);
+    const double watts = energy_mj * 1e3 / us;
     const double steady = thermal.ambient_c + watts * thermal.resistance_c_per_w;
     const double share = 1 - std::exp(-s / (thermal.resistance_c_per_w * thermal.capacity_j_per_c));
     run.temperature_c += (steady - run.temperature_c) * share;
