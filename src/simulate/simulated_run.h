@@ -31,7 +31,7 @@ SimulatedRun simulate_run(const Problem& problem, const sim::PlatformModel& mode
                           const Schedule& schedule, const RunOptions& options);
 
 // The same network over and over, on a chip that heats up: clocks step down while it is too warm,
-// and up again.
+// and up again. Of runs within 0.1 s, the first.
 struct ThrottledRun {
   double at_s = 0;  // since the first began
   double us = 0;
