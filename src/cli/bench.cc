@@ -88,6 +88,7 @@ void add_bench_op(CLI::App& bench, Status* outcome) {
                              flags->lanes.samples, flags->set.samples))
       ->check(at_least(1));
   op->add_flag("--json", flags->json, "Print JSON");
+  flags->set.costs.add_to(*op);
   flags->lanes.platform.add_to(*op);
   op->callback([flags, shapes, set, outcome] {
     if (shapes->empty() && set->empty()) {

@@ -26,6 +26,7 @@ struct BenchSetFlags {
   std::string set;     // of bench/shapes/set_NAME.csv
   std::string filter;  // names of operators contain it
   std::vector<SyncMechanism> sync{SyncMechanism::kAuto};
+  CostFlags costs;
   int samples = 15;
   bool json = false;
 };

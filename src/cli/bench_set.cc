@@ -48,7 +48,8 @@ Status bench_set(const BenchSetFlags& flags) {
                           create_platform(flags.platform));
   SplitBenchOptions options;
   options.mechanisms = flags.sync;
-  options.calibration_dir = flags.platform.calibration_dir();
+  options.session.calibration_dir = flags.platform.calibration_dir();
+  flags.costs.apply_to(&options.session);
   options.samples = flags.samples;
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<SplitBench> bench,
                           SplitBench::create(platform, options));

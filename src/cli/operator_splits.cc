@@ -127,13 +127,13 @@ StatusOr<SplitTimes> SplitBench::prepare(const OperatorTrials& trials,
   {
     TANDEM_ASSIGN_OR_RETURN(const LaneCrew::Lease lease,
                             LaneCrew::acquire(crew_, Clock::now() + kPatience));
-    SessionOptions session;
+    SessionOptions session = options_.session;
     session.sync = mechanism;
-    session.calibration_dir = options_.calibration_dir;
     TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Planner> planner,
                             Planner::create(std::move(graph), platform_, crew_, session));
     TANDEM_RETURN_IF_ERROR(planner->prepare_costs());
     times.mechanism = planner->mechanism();
+    times.costs = planner->origin().costs;
     choice = choose_split(planner->problem(), 0);
   }
   times.predicted_us = choice.end_us;

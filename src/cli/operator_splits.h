@@ -22,6 +22,7 @@ const char* to_string(Bound bound);
 // One operator under one mechanism of synchronisation.
 struct SplitTimes {
   SyncMechanism mechanism = SyncMechanism::kSvm;
+  std::string costs;                 // where the choice has them from
   double predicted_us = 0;           // of the choice
   std::vector<OperatorTrial> lanes;  // alone, by lane
   OperatorTrial chosen;
@@ -50,7 +51,7 @@ struct OperatorSplits {
 
 struct SplitBenchOptions {
   std::vector<SyncMechanism> mechanisms{SyncMechanism::kAuto};
-  std::string calibration_dir;
+  SessionOptions session;  // where costs come from
   int samples = 15;
 };
 

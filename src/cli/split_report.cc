@@ -176,6 +176,7 @@ nlohmann::json set_json(const std::string& set, const std::vector<OperatorSplits
   for (size_t m = 0; m < operators.front().times.size(); ++m) {
     nlohmann::json summary = summary_json(summarize(operators, m));
     summary["sync"] = to_string(operators.front().times[m].mechanism);
+    summary["costs"] = operators.front().times[m].costs;
     json["mechanisms"].push_back(std::move(summary));
   }
   for (const TimeBin& bin : bins_of(operators)) {
@@ -210,10 +211,10 @@ std::string set_text(const std::string& set, const std::vector<OperatorSplits>& 
   for (size_t m = 0; m < operators.front().times.size(); ++m) {
     const SplitSummary s = summarize(operators, m);
     text += fmt::format(
-        "{} ({} operators, sync {}): mean speed-up {:.3f} (search {:.3f}), greatest {:.2f}; "
+        "{} ({} operators, costs: {}): mean speed-up {:.3f} (search {:.3f}), greatest {:.2f}; "
         "attained {:.3f} of the search",
-        set, operators.size(), to_string(operators.front().times[m].mechanism),
-        s.mean_speedup_chosen, s.mean_speedup_grid, s.max_speedup_chosen, s.attained);
+        set, operators.size(), operators.front().times[m].costs, s.mean_speedup_chosen,
+        s.mean_speedup_grid, s.max_speedup_chosen, s.attained);
     if (s.compute_bound > 0) {
       text += fmt::format("; {:.3f} of the co-running limit ({} compute-bound)",
                           s.mean_of_corun_limit, s.compute_bound);
