@@ -7,8 +7,10 @@
 #include <optional>
 #include <set>
 
+#include "profile/lane_traits.h"
 #include "profile/signature.h"
 #include "profile/slice_timer.h"
+#include "schedule/choose_split.h"
 #include "support/log.h"
 #include "support/statistics.h"
 
@@ -21,6 +23,11 @@ constexpr double kWorthCuttingUs = 20;
 constexpr size_t kAxes = 2;
 // What is added to a time along an axis that was not measured, so that measured ones are preferred.
 constexpr double kUnmeasuredPenalty = 1.1;
+// How often the best division by what is known is measured, unless it is known before.
+constexpr size_t kRefinements = 6;
+
+// Before the signatures of operators that are timed behind themselves.
+constexpr char kRepeated[] = "repeated ";
 
 // What of every operator is measured in one go. In this order, the first ones tell most.
 struct Stage {
@@ -93,10 +100,11 @@ class Estimator {
 class Calibration::Measurement {
  public:
   Measurement(const Graph& graph, LaneCrew& crew, const std::vector<std::string>& signatures,
-              double seconds, CalibrationData* data)
+              bool repeated, double seconds, CalibrationData* data)
       : graph_(graph),
         crew_(crew),
         signatures_(signatures),
+        repeated_(repeated),
         data_(data),
         deadline_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                      std::chrono::duration<double>(seconds))) {
@@ -130,6 +138,24 @@ class Calibration::Measurement {
     return result;
   }
 
+  // Those of the slices that the data lack.
+  std::vector<std::vector<Slice>> unknown(std::vector<std::vector<Slice>> slices) const {
+    for (size_t lane = 0; lane < slices.size(); ++lane) {
+      std::erase_if(slices[lane],
+                    [&](const Slice& slice) { return is_known(static_cast<int>(lane), slice); });
+    }
+    return slices;
+  }
+
+  // Operators that it may pay to cut, one of each kind.
+  std::vector<OperatorId> worth_cutting() const {
+    std::vector<OperatorId> operators;
+    for (OperatorId op : representatives_) {
+      if (fastest_us(op) >= kWorthCuttingUs) operators.push_back(op);
+    }
+    return operators;
+  }
+
   Status measure(const std::vector<std::vector<Slice>>& wanted, const TensorBindings& bindings,
                  size_t stages_left) {
     Clock::time_point now = Clock::now();
@@ -137,7 +163,7 @@ class Calibration::Measurement {
     // Preparing slices must leave time for running them. Whole operators are prepared without
     // regard to time: what a lane does with them has to be known, and a driver's compiler, which
     // may take longer than all measurements, has to be waited for anyway, once.
-    const bool first = stages_left == stages().size();
+    const bool first = stages_left == stages().size() + kRefinements;
     const Clock::time_point bind_until =
         first ? Clock::time_point::max() : now + (deadline_ - now) / 2;
     std::vector<Bound> bound(wanted.size());
@@ -255,12 +281,14 @@ class Calibration::Measurement {
     return {};
   }
 
-  static Status time(int turn, Bound* bound) {
+  Status time(int turn, Bound* bound) const {
     std::vector<Task*> tasks;
-    for (const auto& task : bound->tasks) tasks.push_back(task.get());
+    const size_t times_each = repeated_ && !bound->timer->repeats_tasks() ? 2 : 1;
+    for (const auto& task : bound->tasks) tasks.insert(tasks.end(), times_each, task.get());
     TANDEM_ASSIGN_OR_RETURN(const auto times, bound->timer->time(tasks));
-    for (size_t i = 0; turn > 0 && i < times.size(); ++i) {
-      if (times[i]) bound->samples[i].push_back(*times[i]);
+    for (size_t i = 0; turn > 0 && i < bound->tasks.size(); ++i) {
+      const std::optional<double>& last = times[(i + 1) * times_each - 1];
+      if (last) bound->samples[i].push_back(*last);
     }
     return {};
   }
@@ -268,6 +296,7 @@ class Calibration::Measurement {
   const Graph& graph_;
   LaneCrew& crew_;
   const std::vector<std::string>& signatures_;
+  const bool repeated_;
   CalibrationData* data_;
   Clock::time_point deadline_;
   std::vector<OperatorId> representatives_;
@@ -285,6 +314,10 @@ StatusOr<std::unique_ptr<Calibration>> Calibration::create(const Graph& graph, L
     if (!placement.launched[op]) continue;
     signatures[op] = signature(graph, placement, static_cast<OperatorId>(op));
   }
+  const bool repeated = std::count(placement.launched.begin(), placement.launched.end(), true) == 1;
+  for (std::string& signature : signatures) {
+    if (repeated && !signature.empty()) signature = kRepeated + signature;
+  }
   std::vector<std::string> lane_names;
   for (int lane = 0; lane < lanes; ++lane) lane_names.push_back(crew.info(lane).name);
 
@@ -293,30 +326,58 @@ StatusOr<std::unique_ptr<Calibration>> Calibration::create(const Graph& graph, L
   const CalibrationData before = data;
   std::unique_ptr<Calibration> calibration(new Calibration(graph, lanes));
 
-  Measurement measurement(graph, crew, signatures, options.seconds, &data);
+  Measurement measurement(graph, crew, signatures, repeated, options.seconds, &data);
   const TensorBindings* bindings = nullptr;
-  for (size_t stage = 0; stage < stages().size(); ++stage) {
-    const auto wanted = measurement.wanted(stages()[stage]);
-    const bool nothing = std::all_of(wanted.begin(), wanted.end(),
-                                     [](const auto& slices) { return slices.empty(); });
-    if (nothing) continue;
+  const auto measure = [&](const std::vector<std::vector<Slice>>& wanted,
+                           size_t stages_left) -> Status {
     if (!bindings) {
       TANDEM_ASSIGN_OR_RETURN(bindings, sources.memory());
     }
-    TANDEM_RETURN_IF_ERROR(measurement.measure(wanted, *bindings, stages().size() - stage));
-    for (const auto& slices : measurement.wanted(stages()[stage])) {
-      calibration->missing_ += static_cast<int>(slices.size());
-    }
+    return measurement.measure(wanted, *bindings, stages_left);
+  };
+  const auto is_empty = [](const std::vector<std::vector<Slice>>& wanted) {
+    return std::all_of(wanted.begin(), wanted.end(),
+                       [](const auto& slices) { return slices.empty(); });
+  };
+  const auto count_missing = [&](const std::vector<std::vector<Slice>>& wanted) {
+    for (const auto& slices : wanted) calibration->missing_ += static_cast<int>(slices.size());
+  };
+  for (size_t stage = 0; stage < stages().size(); ++stage) {
+    const auto wanted = measurement.wanted(stages()[stage]);
+    if (is_empty(wanted)) continue;
+    TANDEM_RETURN_IF_ERROR(measure(wanted, stages().size() + kRefinements - stage));
+    count_missing(measurement.wanted(stages()[stage]));
   }
-  calibration->measured_ = measurement.measured();
-
   TANDEM_RETURN_IF_ERROR(measure_transfers(graph, crew, options.mechanism, sources, &data));
   calibration->transfers_ = transfer_costs(crew, options.mechanism, data);
-  if (data != before) cache.save(data);
   calibration->build(signatures, lane_names, data);
+  for (size_t round = 0; round < kRefinements && lanes > 1; ++round) {
+    const auto wanted =
+        measurement.unknown(calibration->best_parts(crew, measurement.worth_cutting()));
+    if (is_empty(wanted)) break;
+    TANDEM_RETURN_IF_ERROR(measure(wanted, kRefinements - round));
+    calibration->build(signatures, lane_names, data);
+    const auto left = measurement.unknown(wanted);
+    count_missing(left);
+    if (!is_empty(left)) break;  // no time
+  }
+  calibration->measured_ = measurement.measured();
+  if (data != before) cache.save(data);
   log().debug("calibration: {} slices measured, {} left to estimates", calibration->measured_,
               calibration->missing_);
   return calibration;
+}
+
+std::vector<std::vector<Slice>> Calibration::best_parts(
+    const LaneCrew& crew, const std::vector<OperatorId>& operators) const {
+  const Problem problem{&graph_, traits_of(crew), this};
+  std::vector<std::vector<Slice>> parts(crew.lanes().size());
+  for (OperatorId op : operators) {
+    for (const SplitPart& part : choose_split(problem, op).parts) {
+      parts[part.lane].push_back(part.slice);
+    }
+  }
+  return parts;
 }
 
 void Calibration::build(const std::vector<std::string>& signatures,
@@ -330,7 +391,7 @@ void Calibration::build(const std::vector<std::string>& signatures,
       return times == lanes->second.end() ? nullptr : &times->second;
     };
     std::vector<OperatorCosts>& costs = costs_[lane];
-    costs.resize(operators);
+    costs.assign(operators, {});
     Estimator estimator;
     double least = 1;
     for (size_t op = 0; op < operators; ++op) {

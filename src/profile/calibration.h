@@ -21,10 +21,12 @@ struct CalibrationOptions {
 };
 
 // Measured are: every operator whole on every lane, and cut in quarters along its two best axes;
-// operators with equal signatures once; the most telling first, as far as the time allows. Sizes in
-// between are interpolated; what is not measured is estimated from what the lane achieves on
-// operators of the same kind. Given a cache that has it all, no clock is read, and the answer is
-// always the same.
+// then, several times over, the cut that choose_split() finds best by what is known, since times
+// between quarters may have steps; operators with equal signatures once; the most telling first, as
+// far as the time allows. Sizes in between are interpolated; what is not measured is estimated from
+// what the lane achieves on operators of the same kind. Slices are timed behind others, as in a
+// network; those of a graph of one operator behind themselves, as in its sessions. Given a cache
+// that has it all, no clock is read, and the answer is always the same.
 class Calibration : public CostModel {
  public:
   // The caller has the lease.
@@ -54,6 +56,9 @@ class Calibration : public CostModel {
   Calibration(const Graph& graph, int lanes) : graph_(graph), costs_(lanes), overhead_us_(lanes) {}
   void build(const std::vector<std::string>& signatures, const std::vector<std::string>& lane_names,
              const CalibrationData& data);
+  // The parts of the best divisions by what is known, by lane.
+  std::vector<std::vector<Slice>> best_parts(const LaneCrew& crew,
+                                             const std::vector<OperatorId>& operators) const;
 
   const Graph& graph_;
   std::vector<std::vector<OperatorCosts>> costs_;  // by lane and operator

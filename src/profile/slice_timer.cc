@@ -130,6 +130,7 @@ class SignalTimer : public SliceTimer {
 class DrainTimer : public SliceTimer {
  public:
   explicit DrainTimer(QueueLane& lane) : lane_(lane) {}
+  bool repeats_tasks() const override { return true; }
 
   StatusOr<Times> time(const std::vector<Task*>& tasks, const Meanwhile& meanwhile) override {
     Times result;

@@ -27,6 +27,8 @@ class SliceTimer {
   // precise. Not called on lanes without a queue.
   using Meanwhile = std::function<Status()>;
   virtual StatusOr<Times> time(const std::vector<Task*>& tasks, const Meanwhile& meanwhile) = 0;
+  // True if every task is timed behind itself, however they follow each other.
+  virtual bool repeats_tasks() const { return false; }
   // Microseconds of the calling thread to enqueue one task with its signal, as seen in the calls of
   // time() so far. 0 on lanes without a queue.
   double enqueue_us() const;

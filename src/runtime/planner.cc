@@ -6,6 +6,7 @@
 
 #include "platform/engine.h"
 #include "profile/calibration.h"
+#include "profile/lane_traits.h"
 #include "profile/predicted_costs.h"
 #include "report/predicted_timeline.h"
 #include "runtime/memory_plan.h"
@@ -60,23 +61,7 @@ Status Planner::choose_mechanism() {
   return {};
 }
 
-Problem Planner::problem() const {
-  Problem problem;
-  problem.graph = graph_.get();
-  problem.cost = costs_.get();
-  const auto lanes = static_cast<int>(crew_->lanes().size());
-  for (int lane = 0; lane < lanes; ++lane) {
-    problem.lanes.push_back({crew_->info(lane).name, crew_->info(lane).asynchronous});
-    if (!crew_->queue_lane(lane)) problem.lanes.back().max_threads = crew_->info(lane).max_threads;
-    const QueueLane* queue = crew_->queue_lane(lane);
-    problem.lanes.back().own_memory = queue && computes_on_own_memory(*queue);
-    for (int feeder = 0; crew_->queue_lane(lane) && feeder < lanes; ++feeder) {
-      const bool same_thread = &crew_->thread(lane) == &crew_->thread(feeder);
-      if (same_thread && !crew_->queue_lane(feeder)) problem.lanes.back().fed_by = feeder;
-    }
-  }
-  return problem;
-}
+Problem Planner::problem() const { return {graph_.get(), traits_of(*crew_), costs_.get()}; }
 
 StatusOr<Plan> Planner::plan(const std::string& strategy) {
   TANDEM_ASSIGN_OR_RETURN(ExplainedPlan result, plan(strategy, false));

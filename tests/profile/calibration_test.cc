@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "profile/lane_traits.h"
 #include "profile/signature.h"
+#include "schedule/choose_split.h"
 #include "tests/runtime/fake_lane.h"
 #include "tests/schedule/random_graph.h"
 
@@ -110,8 +112,10 @@ TEST_F(CalibrationTest, TimesGrowWithSlicesAndTellLanesApart) {
     const auto cost = calibrate();
     ASSERT_TRUE(cost);
     EXPECT_EQ(cost->missing(), 0);
-    // Four equal operators are measured once: whole, and three cuts along two axes, on each lane.
-    EXPECT_EQ(cost->measured(), 2 * 7);
+    // Four equal operators are measured once: whole, and three cuts along two axes, on each lane;
+    // then the best cuts, where these are others.
+    EXPECT_GE(cost->measured(), 2 * 7);
+    EXPECT_LE(cost->measured(), 2 * (7 + 6));
     for (OperatorId op = 0; op < 4; ++op) {
       EXPECT_GE(cost->slice_us(0, {.op = op}), 4000);
       EXPECT_GE(cost->slice_us(1, {.op = op}), 2000);
@@ -245,7 +249,7 @@ TEST(CalibrationOnQueues, BothWays) {
     graph.mark_output(graph.add("a", UnaryAttributes{}, {x}).value());
     FakeQueueLane lane("gpu0", memory);
     lane.device_faults.set([](const Slice&) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
       return Status();
     });
     const auto crew = LaneCrew::create({&lane}).value();
@@ -261,9 +265,58 @@ TEST(CalibrationOnQueues, BothWays) {
     sources.memory = [&]() -> StatusOr<const TensorBindings*> { return &bindings; };
     const auto cost = Calibration::create(graph, *crew, options, sources);
     ASSERT_TRUE(cost.ok()) << cost.status().message();
-    EXPECT_GT((*cost)->slice_us(0, {.op = 0}), 20000);
+    EXPECT_GT((*cost)->slice_us(0, {.op = 0}), 7000);
     EXPECT_GT((*cost)->enqueue_us(0), 0);
     EXPECT_EQ((*cost)->copy_us(0, {1, 1024}) > 0, memory == SharedMemoryKind::kCoarse);
+  }
+}
+
+// A lane may be slow between the quarters, which nothing but measuring there can tell. What is
+// chosen in the end has been measured: no lane takes longer for its part than the costs say.
+TEST(Calibration, MeasuresTheBestDivision) {
+  Graph graph;
+  const TensorId x = graph.add_input("x", DataType::kFloat32, {8, 32});
+  const TensorId w = graph.add_constant("w", HostTensor(DataType::kFloat32, {32, 512}));
+  graph.mark_output(graph.add("linear", LinearAttributes{}, {x, w}).value());
+  const auto least_us = [](const Slice& slice) {
+    const bool between = slice.axis == 1 && (slice.end - slice.begin) % 128 != 0;
+    const double us = slice.whole() ? 512 : static_cast<double>(slice.end - slice.begin);
+    // Rows are of no use to cut.
+    return slice.axis == 0 ? 2000 : between ? 3 * us : us;
+  };
+  const auto spin = [&](double factor) {
+    return [&least_us, factor](const Slice& slice) {
+      const Clock::time_point end =
+          Clock::now() + std::chrono::nanoseconds(std::llround(1000 * factor * least_us(slice)));
+      while (Clock::now() < end) cpu_relax();
+      return Status();
+    };
+  };
+  FakeCpuLane first("first");
+  FakeCpuLane second("second");
+  constexpr double kFactors[] = {1, 0.6};
+  first.faults.set(spin(kFactors[0]));
+  second.faults.set(spin(kFactors[1]));
+  const std::shared_ptr<LaneCrew> crew = LaneCrew::create({&first, &second}).value();
+  std::vector<std::vector<float>> memory;
+  TensorBindings bindings;
+  for (const Tensor& tensor : graph.tensors()) {
+    memory.emplace_back(span_of(tensor.dims, tensor.layout));
+    bindings.views.push_back(view_of(tensor, memory.back().data()));
+  }
+  CalibrationSources sources;
+  sources.memory = [&]() -> StatusOr<const TensorBindings*> { return &bindings; };
+  sources.crossing = [](int, int) -> StatusOr<double> { return 1.0; };
+  CalibrationOptions options;
+  options.seconds = 10;
+  options.dir = "none";
+  options.mechanism = "svm";
+  const auto cost = Calibration::create(graph, *crew, options, sources);
+  ASSERT_TRUE(cost.ok()) << cost.status().message();
+  const Split split = choose_split({&graph, traits_of(*crew), cost->get()}, 0);
+  for (const SplitPart& part : split.parts) {
+    EXPECT_GE(part.us, 0.99 * kFactors[part.lane] * least_us(part.slice))
+        << to_string(graph, part.slice);
   }
 }
 
