@@ -75,8 +75,11 @@ class SplitSearch {
         proportional_cuts((extent + axis.granularity - 1) / axis.granularity);
     // When a lane can start depends, slightly, on its share: what it reads may be there or not. To
     // ask that for every cut would take long.
+    std::vector<double> starts;
     for (int round = 0; round < 2; ++round) {
-      const std::vector<double> starts = starts_us(axis, extent, cuts);
+      std::vector<double> before = std::move(starts);
+      starts = starts_us(axis, extent, cuts);
+      if (starts == before) break;
       const auto score = [&](const std::vector<int64_t>& tried) {
         const std::vector<SplitPart> parts = parts_of(axis, extent, tried);
         std::vector<double> of_parts;
@@ -86,6 +89,7 @@ class SplitSearch {
       for (bool better = true; better;) {
         better = false;
         for (int i = 1; i < lane_count(); ++i) better |= move_cut(&cuts, i, score);
+        if (lane_count() == 2) break;  // the only cut is where it is best
       }
     }
     return parts_of(axis, extent, cuts);

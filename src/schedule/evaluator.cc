@@ -180,27 +180,4 @@ double predicted_makespan_us(const ModeTables& tables, const ModeSchedule& sched
                                : evaluate(tables, schedule).makespan_us;
 }
 
-double lower_bound_us(const ModeTables& tables) {
-  double path = 0;
-  double work = 0;
-  for (int op = 0; op < tables.operators; ++op) {
-    double shortest = kNever;
-    double cheapest = kNever;
-    for (int mode = 0; mode < tables.mode_count(op); ++mode) {
-      double longest = 0;
-      double sum = 0;
-      for (int p = 0; p < tables.part_count(op, mode); ++p) {
-        const size_t part = tables.part(op, mode, p);
-        longest = std::max(longest, tables.us[part] + tables.tail_us[part]);
-        sum += tables.us[part];
-      }
-      shortest = std::min(shortest, longest);
-      cheapest = std::min(cheapest, sum);
-    }
-    path = std::max(path, shortest);
-    work += cheapest;
-  }
-  return std::max(path, work / std::max(tables.lanes, 1));
-}
-
 }  // namespace tandem

@@ -31,7 +31,9 @@ Evaluation evaluate_with_contention(const ModeTables& tables, const ModeSchedule
 double predicted_makespan_us(const ModeTables& tables, const ModeSchedule& schedule);
 
 // No solution takes less (without contention): the longest way through the graph with each operator
-// at its best, and all work spread over lanes at its cheapest.
+// at its best, and all work spread over lanes as suits them best. The latter is a bound by
+// Lagrange: for any weights of lanes w >= 0 of sum 1, the busiest lane has at least
+// sum over operators of the least over modes of sum over parts of w[lane] * us.
 double lower_bound_us(const ModeTables& tables);
 
 }  // namespace tandem

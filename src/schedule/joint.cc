@@ -67,8 +67,6 @@ class Search {
  public:
   Search(const ModeTables& tables, const SearchOptions& options, SearchReport* report)
       : tables_(tables), options_(options), report_(*report), evaluator_(tables) {
-    budget_.evaluations =
-        options.evaluations > 0 ? options.evaluations : search_evaluations(tables);
     budget_.budget_ms = options.budget_ms;
     stages_ = stages_of(tables);
   }
@@ -84,6 +82,9 @@ class Search {
       report_.tried += tried;
     }
     put_together(solutions);
+    budget_.evaluations = options_.evaluations > 0
+                              ? options_.evaluations
+                              : worthwhile_evaluations(tables_, evaluator_.makespan_us());
     const int64_t all = budget_.evaluations;
     for (int round = 0; round < kRounds; ++round) {
       for (size_t s = 0; s < stages_.size() && !budget_.is_used_up(); ++s) {
@@ -173,8 +174,19 @@ class Search {
 
 }  // namespace
 
-int64_t search_evaluations(const ModeTables& tables) {
-  return std::clamp<int64_t>(80 * static_cast<int64_t>(tables.operators), 6'000, 20'000);
+int64_t worthwhile_evaluations(const ModeTables& tables, double makespan_us) {
+  constexpr double kPerOperator = 8'000;
+  constexpr double kLeastPerOperator = 8;
+  constexpr double kMost = 60'000;
+  // What these take is short in any case.
+  constexpr int kSmall = 20;
+  constexpr double kLeastOfSmall = 6'000;
+  const double bound = lower_bound_us(tables);
+  const double gap = bound > 0 ? makespan_us / bound - 1 : 1;
+  // The further above the bound, the more there may be to gain, and the more likely there is.
+  double evaluations = tables.operators * std::max(kLeastPerOperator, kPerOperator * gap * gap);
+  if (tables.operators <= kSmall) evaluations = std::max(evaluations, kLeastOfSmall);
+  return static_cast<int64_t>(std::min(evaluations, kMost));
 }
 
 StatusOr<ModeSchedule> JointScheduler::schedule(const ModeTables& tables,

@@ -15,12 +15,13 @@ struct SearchOptions {
   // Where a search looks beside the greedy moves. The same seed and number of evaluations give the
   // same answer on every machine, unless `budget_ms` ends it.
   uint64_t seed = 1;
-  int64_t evaluations = 0;  // at most; 0: by the size of the problem (search_evaluations())
+  int64_t evaluations = 0;  // at most; 0: what is worth it (worthwhile_evaluations())
   double budget_ms = 0;     // at most; 0: no limit
 };
 
-// What `joint` does where nothing else is asked for.
-int64_t search_evaluations(const ModeTables& tables);
+// What `joint` does where nothing else is asked for, when it has found that makespan: by the number
+// of operators, and by how far above the lower bound it is.
+int64_t worthwhile_evaluations(const ModeTables& tables, double makespan_us);
 
 // A stage of the search.
 struct StageReport {
