@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace tandem {
@@ -80,11 +81,16 @@ class SplitSearch {
       std::vector<double> before = std::move(starts);
       starts = starts_us(axis, extent, cuts);
       if (starts == before) break;
-      const auto score = [&](const std::vector<int64_t>& tried) {
+      // Anything above `limit` is as good as anything else: contention need not be asked for.
+      const auto score = [&](const std::vector<int64_t>& tried, double limit) {
         const std::vector<SplitPart> parts = parts_of(axis, extent, tried);
         std::vector<double> of_parts;
-        for (const SplitPart& p : parts) of_parts.push_back(starts[p.lane]);
-        return end_us(parts, of_parts);
+        double alone = 0;
+        for (const SplitPart& p : parts) {
+          of_parts.push_back(starts[p.lane]);
+          alone = std::max(alone, starts[p.lane] + p.us);
+        }
+        return alone > limit ? alone : end_us(parts, of_parts);
       };
       for (bool better = true; better;) {
         better = false;
@@ -127,17 +133,17 @@ class SplitSearch {
 
   // Moves the cut between lanes i - 1 and i to where the end is earliest. False if it is there
   // already.
-  template <typename Score>  // double(const std::vector<int64_t>& cuts)
+  template <typename Score>  // double(const std::vector<int64_t>& cuts, double limit)
   static bool move_cut(std::vector<int64_t>* cuts, int i, const Score& score) {
     const int64_t low = (*cuts)[i - 1];
     const int64_t high = (*cuts)[i + 1];
     const int64_t before = (*cuts)[i];
     int64_t best = before;
-    double best_us = score(*cuts);
+    double best_us = score(*cuts, std::numeric_limits<double>::infinity());
     const auto try_range = [&](int64_t begin, int64_t end, int64_t step) {
       for (int64_t at = begin; at <= end; at += step) {
         (*cuts)[i] = at;
-        const double us = score(*cuts);
+        const double us = score(*cuts, best_us);
         if (us < best_us) {
           best = at;
           best_us = us;

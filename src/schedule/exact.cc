@@ -292,6 +292,16 @@ class ModeSearch {
 
 }  // namespace
 
+int64_t branch_and_bound(const ModeTables& tables, int64_t nodes, double budget_ms,
+                         ModeSchedule* schedule) {
+  SearchOptions options;
+  options.evaluations = nodes;
+  options.budget_ms = budget_ms;
+  Limits limits(options);
+  *schedule = ModeSearch(tables, std::move(*schedule), &limits).run();
+  return limits.nodes();
+}
+
 StatusOr<ModeSchedule> ExactScheduler::schedule(const ModeTables& tables,
                                                 const SearchOptions& options,
                                                 SearchReport* report) const {

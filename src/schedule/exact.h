@@ -19,4 +19,9 @@ class ExactScheduler : public ModeScheduler {
                                   SearchReport* report) const override;
 };
 
+// The same search from `schedule` on, with so many nodes at most: it becomes the best that was
+// found, an optimum if nodes are left. Returns how many were looked at.
+int64_t branch_and_bound(const ModeTables& tables, int64_t nodes, double budget_ms,
+                         ModeSchedule* schedule);
+
 }  // namespace tandem

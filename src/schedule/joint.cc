@@ -5,16 +5,24 @@
 #include <optional>
 
 #include "schedule/beam.h"
+#include "schedule/exact.h"
 #include "schedule/inter.h"
 #include "schedule/intra_modes.h"
 #include "schedule/local_search.h"
+#include "schedule/part_search.h"
 
 namespace tandem {
 namespace {
 
 constexpr int kBeamWidth = 6;
 // Rounds over all stages. Later ones see what became of the stages around.
-constexpr int kRounds = 2;
+constexpr int kRounds = 4;
+// Of the evaluations, for changes to single parts once all stages have been searched.
+constexpr double kForParts = 0.25;
+
+// Problems this small are left to branch and bound in the end, which may look at so many nodes.
+constexpr int kProvable = 12;
+constexpr int64_t kNodes = 20'000;
 
 struct Start {
   std::string strategy;
@@ -85,7 +93,9 @@ class Search {
     budget_.evaluations = options_.evaluations > 0
                               ? options_.evaluations
                               : worthwhile_evaluations(tables_, evaluator_.makespan_us());
-    const int64_t all = budget_.evaluations;
+    const auto for_parts =
+        static_cast<int64_t>(kForParts * static_cast<double>(budget_.evaluations));
+    const int64_t all = budget_.evaluations - for_parts;
     for (int round = 0; round < kRounds; ++round) {
       for (size_t s = 0; s < stages_.size() && !budget_.is_used_up(); ++s) {
         // By the operators that there are in each.
@@ -96,9 +106,11 @@ class Search {
     }
     descend(tables_, &evaluator_, {0, tables_.operators}, &budget_);
     ModeSchedule found = schedule_of(tables_, evaluator_.solution());
-    // What is left, and a little in any case.
-    budget_.evaluations = std::max<int64_t>(budget_.evaluations, tables_.operators);
-    polish_orders(tables_, &found, &budget_);
+    anneal_parts(tables_, std::max(budget_.evaluations, for_parts), options_.seed, &budget_,
+                 &found);
+    if (tables_.operators <= kProvable) {
+      budget_.tried += branch_and_bound(tables_, kNodes, options_.budget_ms, &found);
+    }
     report_.tried += budget_.tried;
     report_.kept += budget_.kept;
     report_.evaluations += evaluator_.evaluations();
@@ -180,7 +192,7 @@ int64_t worthwhile_evaluations(const ModeTables& tables, double makespan_us) {
   constexpr double kMost = 60'000;
   // What these take is short in any case.
   constexpr int kSmall = 20;
-  constexpr double kLeastOfSmall = 6'000;
+  constexpr double kLeastOfSmall = 15'000;
   const double bound = lower_bound_us(tables);
   const double gap = bound > 0 ? makespan_us / bound - 1 : 1;
   // The further above the bound, the more there may be to gain, and the more likely there is.

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
+
+#include "schedule/dice.h"
 
 namespace tandem {
 namespace {
@@ -30,17 +31,6 @@ Change new_place(int op, int place) {
   change.place = place;
   return change;
 }
-
-// The same numbers on every machine, unlike the standard's distributions.
-class Dice {
- public:
-  explicit Dice(uint64_t seed) : engine_(seed) {}
-  int below(int count) { return static_cast<int>(engine_() % static_cast<uint64_t>(count)); }
-  double real() { return static_cast<double>(engine_() >> 11) * 0x1.0p-53; }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 // Lets a window see only its own operators, and keeps them in it.
 class WindowedMoves {
@@ -336,111 +326,6 @@ void anneal(const ModeTables& tables, OrderEvaluator* evaluator, const Window& w
     best = evaluator->solution();
   }
   if (evaluator->makespan_us() > best_us) evaluator->reset(std::move(best));
-}
-
-namespace {
-
-// Two parts that follow each other on a lane, the second not waiting for the first.
-struct Neighbours {
-  int lane = 0;
-  size_t first = 0;  // its index on the lane
-};
-
-bool waits_for(const ModeTables& tables, const std::vector<int>& modes, const PartRef& ref,
-               const PartRef& other) {
-  for (int i = tables.in_begin[ref.op]; i < tables.in_begin[ref.op + 1]; ++i) {
-    const ModeTables::Edge& edge = tables.edges[i];
-    if (edge.from != other.op) continue;
-    const size_t at = tables.entry(edge, modes[edge.from], modes[ref.op], ref.part);
-    return tables.entries[at].waits >> other.part & 1;
-  }
-  return false;
-}
-
-// Those on lanes where the second starts when the first ends, and that lie on a longest way.
-std::vector<Neighbours> critical_neighbours(const ModeTables& tables, const ModeSchedule& schedule,
-                                            const Evaluation& evaluation) {
-  // How much later each part could end without the makespan growing, backwards from the last.
-  std::vector<double> latest(static_cast<size_t>(tables.operators) * tables.stride,
-                             evaluation.makespan_us);
-  std::vector<PartTime> times(latest.size());
-  std::vector<PartRef> after(latest.size(), PartRef{kNone, 0});
-  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
-    for (size_t i = 0; i < schedule.lanes[lane].size(); ++i) {
-      const PartRef& ref = schedule.lanes[lane][i];
-      times[tables.slot(ref.op, ref.part)] = evaluation.lanes[lane][i];
-      if (i + 1 < schedule.lanes[lane].size()) {
-        after[tables.slot(ref.op, ref.part)] = schedule.lanes[lane][i + 1];
-      }
-    }
-  }
-  const Sequence sequence = sequence_of(tables, schedule);
-  for (auto ref = sequence.rbegin(); ref != sequence.rend(); ++ref) {
-    const size_t slot = tables.slot(ref->op, ref->part);
-    if (const PartRef& next = after[slot]; next.op != kNone) {
-      const size_t other = tables.slot(next.op, next.part);
-      const double us = times[other].end_us - times[other].start_us;
-      latest[slot] = std::min(latest[slot], latest[other] - us);
-    }
-    const int mode = schedule.modes[ref->op];
-    const int lane = tables.lane[tables.part(ref->op, mode, ref->part)];
-    const double start = latest[slot] - (times[slot].end_us - times[slot].start_us);
-    for (int i = tables.in_begin[ref->op]; i < tables.in_begin[ref->op + 1]; ++i) {
-      const ModeTables::Edge& edge = tables.edges[i];
-      const int from_mode = schedule.modes[edge.from];
-      for (unsigned mask = tables.entries[tables.entry(edge, from_mode, mode, ref->part)].waits;
-           mask != 0; mask &= mask - 1) {
-        const int q = std::countr_zero(mask);
-        const int from_lane = tables.lane[tables.part(edge.from, from_mode, q)];
-        const double latency = from_lane == lane ? 0 : tables.latency_us(from_lane, lane);
-        double& their_latest = latest[tables.slot(edge.from, q)];
-        their_latest = std::min(their_latest, start - latency);
-      }
-    }
-  }
-  const double slack = 1e-9 * evaluation.makespan_us;
-  std::vector<Neighbours> result;
-  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
-    for (size_t i = 1; i < schedule.lanes[lane].size(); ++i) {
-      const PartRef& first = schedule.lanes[lane][i - 1];
-      const PartRef& second = schedule.lanes[lane][i];
-      const size_t slot = tables.slot(second.op, second.part);
-      if (latest[slot] > times[slot].end_us + slack) continue;
-      if (times[slot].start_us > evaluation.lanes[lane][i - 1].end_us + slack) continue;
-      if (waits_for(tables, schedule.modes, second, first)) continue;
-      result.push_back({static_cast<int>(lane), i - 1});
-    }
-  }
-  return result;
-}
-
-}  // namespace
-
-void polish_orders(const ModeTables& tables, ModeSchedule* schedule, SearchBudget* budget) {
-  size_t parts = 0;
-  for (const auto& lane : schedule->lanes) parts += lane.size();
-  Evaluation evaluation = evaluate(tables, *schedule);
-  for (bool improved = true; improved;) {
-    improved = false;
-    for (const auto& [lane, first] : critical_neighbours(tables, *schedule, evaluation)) {
-      if (budget->is_used_up()) return;
-      --budget->evaluations;
-      ++budget->tried;
-      std::vector<PartRef>& order = schedule->lanes[lane];
-      std::swap(order[first], order[first + 1]);
-      // An order that contradicts itself never gets to its end.
-      if (sequence_of(tables, *schedule).size() == parts) {
-        Evaluation now = evaluate(tables, *schedule);
-        if (now.makespan_us < better_than(evaluation.makespan_us)) {
-          evaluation = std::move(now);
-          ++budget->kept;
-          improved = true;
-          break;
-        }
-      }
-      std::swap(order[first], order[first + 1]);
-    }
-  }
 }
 
 }  // namespace tandem

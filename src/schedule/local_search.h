@@ -46,8 +46,4 @@ bool descend(const ModeTables& tables, OrderEvaluator* evaluator, const Window& 
 void anneal(const ModeTables& tables, OrderEvaluator* evaluator, const Window& window,
             int64_t evaluations, uint64_t seed, SearchBudget* budget);
 
-// Improves the orders of lanes beyond what orders of operators can say, modes as they are: parts
-// next to each other on the critical path change places as long as that helps.
-void polish_orders(const ModeTables& tables, ModeSchedule* schedule, SearchBudget* budget);
-
 }  // namespace tandem
