@@ -22,7 +22,7 @@ constexpr double kForParts = 0.25;
 
 // Problems this small are left to branch and bound in the end, which may look at so many nodes.
 constexpr int kProvable = 12;
-constexpr int64_t kNodes = 20'000;
+constexpr int64_t kNodes = 10'000;
 
 struct Start {
   std::string strategy;
@@ -106,11 +106,9 @@ class Search {
     }
     descend(tables_, &evaluator_, {0, tables_.operators}, &budget_);
     ModeSchedule found = schedule_of(tables_, evaluator_.solution());
-    anneal_parts(tables_, std::max(budget_.evaluations, for_parts), options_.seed, &budget_,
-                 &found);
-    if (tables_.operators <= kProvable) {
-      budget_.tried += branch_and_bound(tables_, kNodes, options_.budget_ms, &found);
-    }
+    report_.evaluations += anneal_parts(tables_, std::max(budget_.evaluations, for_parts),
+                                        options_.seed, &budget_, &found);
+    prove(&found);
     report_.tried += budget_.tried;
     report_.kept += budget_.kept;
     report_.evaluations += evaluator_.evaluations();
@@ -118,6 +116,18 @@ class Search {
   }
 
  private:
+  // By branch and bound, where that may come to an end.
+  void prove(ModeSchedule* found) {
+    const int64_t nodes = options_.evaluations > 0 ? std::min(budget_.evaluations, kNodes) : kNodes;
+    if (tables_.operators > kProvable || nodes <= 0) return;
+    double left_ms = 0;
+    if (budget_.budget_ms > 0) {
+      left_ms = budget_.budget_ms - budget_.stopwatch.milliseconds();
+      if (left_ms <= 0) return;
+    }
+    budget_.tried += branch_and_bound(tables_, nodes, left_ms, found);
+  }
+
   int operators_in_stages() const {
     int sum = 0;
     for (const Window& stage : stages_) sum += stage.size();

@@ -200,8 +200,9 @@ class PartAnnealing {
     evaluator_.find_critical(current_, &path_);
   }
 
-  // Returns whether there is a better one; `schedule` then is.
-  bool run(int64_t evaluations, int64_t price, SearchBudget* budget, ModeSchedule* schedule) {
+  // `price`: what an evaluation counts in the budget. Returns how many there were; `schedule`
+  // becomes the best one if there is a better one.
+  int64_t run(int64_t evaluations, int64_t price, SearchBudget* budget, ModeSchedule* schedule) {
     // Of the time that a part takes, how much worse a change may make things at first.
     constexpr double kHeat = 0.4;
     double sum = 0;
@@ -209,6 +210,7 @@ class PartAnnealing {
     const double heat = path_.empty() ? 0 : kHeat * sum / static_cast<double>(path_.size());
     PartOrder best;
     double best_us = us_ * (1 - 1e-9);
+    int64_t evaluated = 0;
     for (int64_t i = 0; i < evaluations && !budget->is_used_up(); ++i) {
       budget->evaluations -= price;
       ++budget->tried;
@@ -216,6 +218,7 @@ class PartAnnealing {
       if (!change()) continue;
       const double cooled = 1 - static_cast<double>(i) / static_cast<double>(evaluations);
       const double allowed = -std::log(1 - dice_.real()) * heat * cooled * cooled;
+      ++evaluated;
       const double us = evaluator_.evaluate(tried_, us_ + allowed);
       if (us == kNever) continue;
       std::swap(current_, tried_);
@@ -226,9 +229,8 @@ class PartAnnealing {
       best = current_;
       best_us = us * (1 - 1e-9);
     }
-    if (best.order.empty()) return false;
-    *schedule = evaluator_.schedule_of(best);
-    return true;
+    if (!best.order.empty()) *schedule = evaluator_.schedule_of(best);
+    return evaluated;
   }
 
  private:
@@ -320,12 +322,12 @@ class PartAnnealing {
 
 }  // namespace
 
-void anneal_parts(const ModeTables& tables, int64_t evaluations, uint64_t seed,
-                  SearchBudget* budget, ModeSchedule* schedule) {
+int64_t anneal_parts(const ModeTables& tables, int64_t evaluations, uint64_t seed,
+                     SearchBudget* budget, ModeSchedule* schedule) {
   constexpr int kOperatorsForOne = 24;
-  if (tables.operators == 0 || budget->is_used_up()) return;
+  if (tables.operators == 0 || budget->is_used_up()) return 0;
   const int64_t price = 1 + tables.operators / kOperatorsForOne;
-  PartAnnealing(tables, seed, *schedule).run(evaluations / price, price, budget, schedule);
+  return PartAnnealing(tables, seed, *schedule).run(evaluations / price, price, budget, schedule);
 }
 
 }  // namespace tandem

@@ -79,6 +79,7 @@ TEST(Exact, EqualsTheBestOfAllSchedules) {
     EXPECT_TRUE(check_mode_schedule(problem, *found).ok());
     const double us = evaluate(tables, *found).makespan_us;
     EXPECT_NEAR(us, AllSchedules(tables).least_us(), 1e-9) << "seed " << seed;
+    EXPECT_LE(lower_bound_us(tables), us + 1e-9);
     const auto joint = JointScheduler().schedule(tables, {}, nullptr);
     better_than_joint += evaluate(tables, *joint).makespan_us > us + 1e-9;
     EXPECT_LE(us, evaluate(tables, *joint).makespan_us + 1e-9);
