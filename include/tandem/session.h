@@ -38,7 +38,7 @@ enum class CostSource {
 struct SessionOptions {
   std::string strategy = "intra";  // see `tandem run --help`
   // How long strategies `joint` and `exact` search: that many evaluations of schedules at most (0:
-  // by the size of the model), and that many milliseconds (0: no limit). The same seed and number
+  // what is worth it), and that many milliseconds (0: no limit). The same seed and number
   // of evaluations give the same schedule for the same costs, unless time runs out.
   int64_t search_evaluations = 0;
   double search_budget_ms = 0;

@@ -138,7 +138,7 @@ void SearchFlags::add_to(CLI::App& app) {
   CLI::Option_group* group = app.add_option_group("Search");
   group
       ->add_option("--evaluations", evaluations_,
-                   "How many schedules strategy joint may look at (default: by the model's size)")
+                   "How many schedules strategy joint may look at (default: what is worth it)")
       ->check(at_least(1));
   group->add_option("--budget-ms", budget_ms_, "How long it may search (default: no limit)")
       ->check(CLI::PositiveNumber);
