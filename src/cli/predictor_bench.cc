@@ -28,7 +28,8 @@ struct TableTimes {
   Summary table_ms = {};   // filling the table
 };
 
-// "a+b": the operators of all of these networks in one graph, each by itself.
+// "a+b": the operators of all of these networks in one graph, each by itself with what writes its
+// inputs.
 StatusOr<Graph> load_networks(const std::string& names) {
   Graph graph;
   ConstantPool constants(false);

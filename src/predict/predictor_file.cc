@@ -79,7 +79,10 @@ StatusOr<PredictorFile> PredictorFile::parse(const std::string& text, const Fing
     }
     return file;
   } catch (const std::exception& e) {
-    return corrupt(fmt::format("the predictors' file is damaged: {}", e.what()));
+    // What the parser says ends with all that it has read.
+    constexpr size_t kMostOfIt = 120;
+    return corrupt(fmt::format("the predictors' file is damaged: {}",
+                               std::string(e.what()).substr(0, kMostOfIt)));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <numeric>
 #include <set>
 
 #include "profile/describe_slice.h"
@@ -28,12 +29,13 @@ bool is_usual(const SliceCase& slice) {
 constexpr double kMostOverGflops = 4;
 constexpr double kMostOverGbps = 25;
 
-// Timers of queues can miss when a slice began.
+// Timers of queues can miss when a slice began; also that of the time without load.
 bool is_implausible(const Measurement& row, const SliceCase& slice) {
   if (slice.lane.cores == 0) return false;  // the probes are of the host's cores
+  const double us = row.alone_us > 0 ? std::min(row.alone_us, row.median_us) : row.median_us;
   const double units = static_cast<double>(slice.lane.cores);
-  const double gflops = slice.flops / row.median_us / 1e3;
-  const double gbps = slice.bytes() / row.median_us / 1e3;
+  const double gflops = slice.flops / us / 1e3;
+  const double gbps = slice.bytes() / us / 1e3;
   return (row.probe_gflops > 0 && gflops > kMostOverGflops * units * row.probe_gflops) ||
          (row.probe_gbps > 0 && gbps > kMostOverGbps * units * row.probe_gbps);
 }
@@ -41,9 +43,9 @@ bool is_implausible(const Measurement& row, const SliceCase& slice) {
 // Longer than a batch of measurements takes: a pause.
 constexpr double kLongestBatch = 20;
 
-// Rows of one batch have one time of day. Maps it to seconds of measuring; the first batch of a run
-// takes what others take, as the median.
-std::map<double, double> measuring_seconds(const std::set<double>& times) {
+// Rows of one batch have one time of day; the first batch of a run takes what others take, as the
+// median.
+double measuring_seconds(const std::set<double>& times) {
   std::vector<double> gaps;
   double previous = 0;
   for (const double time : times) {
@@ -51,15 +53,24 @@ std::map<double, double> measuring_seconds(const std::set<double>& times) {
     previous = time;
   }
   const double usual = gaps.empty() ? 0 : summarize(gaps).median;
-  std::map<double, double> seconds;
+  const double known = std::accumulate(gaps.begin(), gaps.end(), 0.0);
+  return known + usual * static_cast<double>(times.size() - gaps.size());
+}
+
+// When each row was there, if measuring took `seconds` in all: its own runs, and an equal share of
+// what all took beside. Times of day do not tell: rows that were measured again have the last
+// one's.
+std::vector<double> seconds_after_rows(const std::vector<double>& runs, double seconds) {
+  const double all = std::accumulate(runs.begin(), runs.end(), 0.0);
+  const double beside = std::max(0.0, seconds - all) / static_cast<double>(runs.size());
+  const double scale = all > seconds ? seconds / all : 1;
+  std::vector<double> after;
   double elapsed = 0;
-  previous = 0;
-  for (const double time : times) {
-    elapsed += time - previous < kLongestBatch ? time - previous : usual;
-    seconds[time] = elapsed;
-    previous = time;
+  for (const double own : runs) {
+    elapsed += own * scale + beside;
+    after.push_back(elapsed);
   }
-  return seconds;
+  return after;
 }
 
 }  // namespace
@@ -86,12 +97,14 @@ StatusOr<TrainingData> read_training_data(const MeasurementStore& store) {
   TrainingData data;
   data.made_for = {store.identity().platform, store.identity().engine};
   std::vector<double> gbps;
-  std::vector<double> times;
-  std::set<double> all_times;
+  std::vector<double> runs;  // seconds, of every row
+  std::vector<size_t> kept;  // which of them are samples
+  std::set<double> times;
   Status status;
   TANDEM_RETURN_IF_ERROR(store.for_each([&](const Measurement& row) {
     if (!status.ok()) return;
-    all_times.insert(row.unix_time);
+    times.insert(row.unix_time);
+    runs.push_back(1e-6 * row.samples * row.median_us);
     if (row.disturbed || !(row.median_us > 0)) {
       ++data.disturbed;
       return;
@@ -107,7 +120,7 @@ StatusOr<TrainingData> read_training_data(const MeasurementStore& store) {
     }
     data.samples.push_back(
         {std::move(*slice), row.median_us, row.low_us, row.high_us, row.alone_us, row.networks});
-    times.push_back(row.unix_time);
+    kept.push_back(runs.size() - 1);
     if (row.probe_gbps > 0) gbps.push_back(row.probe_gbps);
   }));
   TANDEM_RETURN_IF_ERROR(status.with_context(store.path()));
@@ -116,9 +129,9 @@ StatusOr<TrainingData> read_training_data(const MeasurementStore& store) {
         fmt::format("{} has no measurements of this engine: run `tandem profile`", store.path()));
   }
   data.memory_gbps = summarize(gbps).median;
-  const std::map<double, double> seconds = measuring_seconds(all_times);
-  for (const double time : times) data.after_seconds.push_back(seconds.at(time));
-  data.seconds = seconds.rbegin()->second;
+  data.seconds = measuring_seconds(times);
+  const std::vector<double> after = seconds_after_rows(runs, data.seconds);
+  for (const size_t row : kept) data.after_seconds.push_back(after[row]);
   return data;
 }
 

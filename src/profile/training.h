@@ -17,8 +17,8 @@ namespace tandem {
 struct TrainingData {
   predict::Fingerprints made_for;
   std::vector<predict::SliceSample> samples;
-  // By sample: the seconds of measuring after which it was there. Pauses between runs of `tandem
-  // profile` do not count.
+  // By sample: the seconds of measuring after which it was there, about, in the order in which rows
+  // were measured first. Pauses between runs of `tandem profile` do not count.
   std::vector<double> after_seconds;
   double seconds = 0;      // of measuring, in all
   size_t disturbed = 0;    // rows left out, since the machine was disturbed

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string_view>
 
 namespace tandem {
@@ -174,21 +175,35 @@ class Drawing {
         (kTop + bottom) / 2, escaped(chart_.y_label));
   }
 
-  void draw(const ChartSeries& series, size_t index) {
-    const char* colour = kColours[index % kColours.size()];
+  void draw_line(const ChartSeries& series, const char* colour) {
     std::string path;
     for (const auto& [x, y] : series.points) {
-      if (!is_shown(x, y)) continue;
-      if (series.line) {
-        path += fmt::format("{:.1f},{:.1f} ", x_.at(x), y_.at(y));
-      } else {
-        add("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2\" fill=\"{}\" fill-opacity=\"0.5\"/>\n",
-            x_.at(x), y_.at(y), colour);
-      }
+      if (is_shown(x, y)) path += fmt::format("{:.1f},{:.1f} ", x_.at(x), y_.at(y));
     }
+    add("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n", path,
+        colour);
+  }
+
+  // Of those in one pixel, the first.
+  void draw_marks(const ChartSeries& series, const char* colour) {
+    std::string path;
+    std::set<std::pair<long, long>> pixels;
+    for (const auto& [x, y] : series.points) {
+      if (!is_shown(x, y)) continue;
+      if (!pixels.emplace(std::lround(x_.at(x)), std::lround(y_.at(y))).second) continue;
+      path += fmt::format("M{:.1f} {:.1f}h0", x_.at(x), y_.at(y));
+    }
+    add("<path d=\"{}\" stroke=\"{}\" stroke-width=\"4\" stroke-linecap=\"round\" "
+        "stroke-opacity=\"0.5\"/>\n",
+        path, colour);
+  }
+
+  void draw(const ChartSeries& series, size_t index) {
+    const char* colour = kColours[index % kColours.size()];
     if (series.line) {
-      add("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n", path,
-          colour);
+      draw_line(series, colour);
+    } else {
+      draw_marks(series, colour);
     }
     const double y = kTop + kLegendStep * (static_cast<double>(index) + 0.5);
     const double x = kWidth - kRight + 16;

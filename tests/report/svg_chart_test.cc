@@ -12,18 +12,18 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// The centres of circles, in order.
-std::vector<std::pair<double, double>> circles(const std::string& svg) {
-  const std::regex circle("<circle cx=\"([-0-9.]+)\" cy=\"([-0-9.]+)\"");
+// Where marks are, in order.
+std::vector<std::pair<double, double>> marks(const std::string& svg) {
+  const std::regex mark("M([-0-9.]+) ([-0-9.]+)h0");
   std::vector<std::pair<double, double>> found;
-  for (std::sregex_iterator at(svg.begin(), svg.end(), circle), end; at != end; ++at) {
+  for (std::sregex_iterator at(svg.begin(), svg.end(), mark), end; at != end; ++at) {
     found.emplace_back(std::stod((*at)[1]), std::stod((*at)[2]));
   }
   return found;
 }
 
 TEST(SvgChart, LinearAxesAreLinearAndUpwards) {
-  const auto at = circles(to_svg({.series = {{"s", {{0, 0}, {10, 30}, {20, 60}}}}}));
+  const auto at = marks(to_svg({.series = {{"s", {{0, 0}, {10, 30}, {20, 60}}}}}));
   ASSERT_EQ(at.size(), 3u);
   EXPECT_NEAR(at[1].first, (at[0].first + at[2].first) / 2, 0.11);
   EXPECT_NEAR(at[1].second, (at[0].second + at[2].second) / 2, 0.11);
@@ -35,7 +35,7 @@ TEST(SvgChart, LogarithmicAxesHaveOneRangeForADiagonal) {
   const Chart chart{.logarithmic = true,
                     .diagonal = true,
                     .series = {{"s", {{1, 1}, {10, 10}, {100, 100}, {0, 5}, {-1, 5}, {NAN, 5}}}}};
-  const auto at = circles(to_svg(chart));
+  const auto at = marks(to_svg(chart));
   ASSERT_EQ(at.size(), 3u);  // of others there is no logarithm
   EXPECT_NEAR(at[1].first - at[0].first, at[2].first - at[1].first, 0.11);
   EXPECT_NEAR(at[0].second - at[1].second, at[1].second - at[2].second, 0.11);
@@ -47,7 +47,7 @@ TEST(SvgChart, LinesAreJoinedAndNamesEscaped) {
   EXPECT_THAT(svg, HasSubstr("<polyline points="));
   EXPECT_THAT(svg, HasSubstr("a &lt; b &amp; c"));
   EXPECT_THAT(svg, Not(HasSubstr("<s>")));
-  EXPECT_TRUE(circles(svg).empty());
+  EXPECT_TRUE(marks(svg).empty());
 }
 
 TEST(SvgChart, NothingToDrawIsAChartAllTheSame) {
