@@ -55,7 +55,7 @@ def makespans_of_tandem(tandem, problems):
     with tempfile.TemporaryDirectory() as folder:
         for name, tasks in problems.items():
             Path(folder, f"{name}.json").write_text(json.dumps(as_mode_problem(tasks, name)), encoding="utf-8")
-        command = [tandem, "bench", "schedule", "--graphs", "0", "--problems", folder]
+        command = [tandem, "bench", "schedule", "--no-stages", "--no-adversaries", "--graphs", "0", "--problems", folder]
         done = subprocess.run(
             [*command, "--no-offline", "--exact-ms", "1", "--json"], capture_output=True, text=True, check=False
         )

@@ -152,9 +152,11 @@ void add_bench_schedule(CLI::App& bench, Status* outcome) {
   schedule->add_option("--graphs", flags->graphs, "Generated problems")
       ->check(at_least(0))
       ->capture_default_str();
+  schedule->add_flag("!--no-stages", flags->stages, "Leave the stages of the zoo's networks out");
   schedule->add_option("--seed", flags->seed, "Of generated problems")->capture_default_str();
-  schedule->add_option("--problems", flags->folders,
-                       "Folders with more problems (default: bench/problems of the source tree)");
+  schedule->add_option("--problems", flags->folders, "Folders with more problems");
+  schedule->add_flag("!--no-adversaries", flags->adversaries,
+                     "Leave out what --adversary found before (bench/problems)");
   schedule->add_flag("!--no-offline", flags->offline,
                      "Leave OR-tools' CP-SAT out: optima are proven by branch and bound alone");
   schedule->add_option("--python", flags->python,
@@ -171,6 +173,12 @@ void add_bench_schedule(CLI::App& bench, Status* outcome) {
       ->capture_default_str();
   schedule->add_option("--export", flags->export_folder,
                        "Write the problems into this folder, for tools/offline.py, and end");
+  schedule->add_flag("--adversary", flags->adversary,
+                     "Look for small problems on which joint is furthest from the optimum; with "
+                     "--export, write the worst ten");
+  schedule->add_option("--minutes", flags->minutes, "How long to look for them")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   schedule->add_flag("--json", flags->json, "Print JSON");
   schedule->callback([flags, outcome] { *outcome = bench_schedule(*flags); });
 }

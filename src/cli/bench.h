@@ -55,15 +55,19 @@ struct BenchModelFlags {
 Status bench_model(const BenchModelFlags& flags);
 
 struct BenchScheduleFlags {
-  int graphs = 200;  // generated ones
+  int graphs = 200;    // generated ones: half random costs, half random networks
+  bool stages = true;  // of the zoo's networks
   uint64_t seed = 1;
-  std::vector<std::string> folders;  // with more problems; empty: bench/problems of the source tree
+  bool adversaries = true;           // that were found before: bench/problems of the source tree
+  std::vector<std::string> folders;  // with more problems
   bool offline = true;
   std::string python;     // with the package ortools; empty: the one of the source tree
-  double time_limit = 5;  // of CP-SAT, in seconds a problem
+  double time_limit = 3;  // of CP-SAT, in seconds a problem
   int workers = 2;
-  double exact_ms = 1'000;
+  double exact_ms = 500;
   std::string export_folder;  // write the problems there, and do nothing else
+  bool adversary = false;     // look for the worst problems instead
+  double minutes = 1;
   bool json = false;
 };
 

@@ -44,7 +44,8 @@ StatusOr<std::vector<BenchProblem>> generated_problems(int count, uint64_t seed)
   return problems;
 }
 
-StatusOr<std::vector<BenchProblem>> problems_in(const std::string& folder) {
+StatusOr<std::vector<BenchProblem>> problems_in(const std::string& folder,
+                                                const std::string& kind) {
   std::error_code error;
   std::vector<fs::path> files;
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
@@ -62,7 +63,7 @@ StatusOr<std::vector<BenchProblem>> problems_in(const std::string& folder) {
     }
     problem->name = file.stem().string();
     remove_contention(&*problem);
-    problems.push_back({"file", *std::move(problem)});
+    problems.push_back({kind, *std::move(problem)});
   }
   return problems;
 }

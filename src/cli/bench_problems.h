@@ -10,21 +10,21 @@
 namespace tandem::cli {
 
 struct BenchProblem {
-  std::string kind;  // "random", "network", "stage" or "file"
+  std::string kind;  // "random", "network", "stage", "file" or "adversary"
   ModeProblem problem;
 };
 
-// `count` problems of schedule/random_problem.h and of random_network.h, in turn: all families, 2
-// to 4 lanes, 5 to 60 operators with as many sizes below 17 as above, lists of 4 to 12 modes.
+// `count` problems of schedule/random_problem.h: all families, 2 to 4 lanes, 5 to 60 operators with
+// as many sizes below 17 as above, lists of 4 to 12 modes.
 StatusOr<std::vector<BenchProblem>> generated_problems(int count, uint64_t seed);
 
 // Every file *.json of the folder, by name.
-StatusOr<std::vector<BenchProblem>> problems_in(const std::string& folder);
+StatusOr<std::vector<BenchProblem>> problems_in(const std::string& folder, const std::string& kind);
 
-// bench/problems above this program; empty if there is none.
+// What the adversary found: bench/problems above this program; empty if there is none.
 std::string default_problem_folder();
 
-// The makespans of no scheduler depend on contention that costs know: it is left out.
+// Comparisons with optima are made without: exact methods cannot express it.
 void remove_contention(ModeProblem* problem);
 
 }  // namespace tandem::cli

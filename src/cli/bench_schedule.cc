@@ -4,9 +4,11 @@
 #include <fstream>
 #include <map>
 
+#include "cli/adversary.h"
 #include "cli/bench.h"
 #include "cli/bench_problems.h"
 #include "cli/conditions.h"
+#include "cli/network_problems.h"
 #include "cli/progress.h"
 #include "cli/schedule_trial.h"
 #include "fmt/format.h"
@@ -15,6 +17,8 @@ namespace tandem::cli {
 namespace {
 
 using nlohmann::json;
+
+constexpr const char* kAdversary = "adversary";
 
 // What is said of a group of problems.
 struct Summary {
@@ -65,13 +69,18 @@ json to_json(const Summary& summary) {
 
 struct Results {
   std::vector<ScheduleTrial> trials;
-  Summary all;
+  Summary all;  // but for those that were looked for because joint does badly on them
   std::map<std::string, Summary> by_kind;
 
   void add(ScheduleTrial trial) {
-    all.add(trial);
+    if (trial.kind != kAdversary) all.add(trial);
     by_kind[trial.kind].add(trial);
     trials.push_back(std::move(trial));
+  }
+  int joint_worse() const {
+    return static_cast<int>(
+        std::count_if(trials.begin(), trials.end(),
+                      [](const ScheduleTrial& trial) { return !trial.joint_never_worse(); }));
   }
 };
 
@@ -87,6 +96,7 @@ json settings_json(const BenchScheduleFlags& flags) {
 
 void print_json(const BenchScheduleFlags& flags, const Results& results) {
   json report = to_json(results.all);
+  report["joint_never_worse"] = results.joint_worse() == 0;
   report["graphs"] = json::array();
   for (const ScheduleTrial& trial : results.trials) report["graphs"].push_back(to_json(trial));
   for (const auto& [kind, summary] : results.by_kind) report["kinds"][kind] = to_json(summary);
@@ -109,8 +119,12 @@ void print_text(const BenchScheduleFlags& flags, const Results& results) {
       "kind       graphs  proven  gap of joint to      gap to optimum    search   worse than\n"
       "                           proven optima: mean, or bound: mean,   ms,      a baseline\n"
       "                           worst             worst              median\n");
-  for (const auto& [kind, summary] : results.by_kind) print_summary(kind, summary);
+  for (const auto& [kind, summary] : results.by_kind) {
+    if (kind != kAdversary) print_summary(kind, summary);
+  }
   print_summary("all", results.all);
+  const auto adversaries = results.by_kind.find(kAdversary);
+  if (adversaries != results.by_kind.end()) print_summary(kAdversary, adversaries->second);
   std::vector<const ScheduleTrial*> worst;
   for (const ScheduleTrial& trial : results.trials) {
     if (trial.proven()) worst.push_back(&trial);
@@ -139,28 +153,76 @@ Status export_problems(const std::vector<BenchProblem>& problems, const std::str
     file << to_json(bench.problem) << '\n';
     if (!file.flush()) return failed_precondition("cannot write problems into " + folder);
   }
-  fmt::print("{} problems written into {}\n", problems.size(), folder);
+  fmt::print(stderr, "{} problems written into {}\n", problems.size(), folder);
   return {};
 }
 
 StatusOr<std::vector<BenchProblem>> gather(const BenchScheduleFlags& flags) {
   TANDEM_ASSIGN_OR_RETURN(std::vector<BenchProblem> problems,
-                          generated_problems(flags.graphs, flags.seed));
-  std::vector<std::string> folders = flags.folders;
-  if (folders.empty()) {
-    const std::string folder = default_problem_folder();
-    if (!folder.empty()) folders.push_back(folder);
-  }
-  for (const std::string& folder : folders) {
-    TANDEM_ASSIGN_OR_RETURN(std::vector<BenchProblem> more, problems_in(folder));
+                          generated_problems(flags.graphs - flags.graphs / 2, flags.seed));
+  const auto append = [&](std::vector<BenchProblem> more) {
     std::move(more.begin(), more.end(), std::back_inserter(problems));
+  };
+  TANDEM_ASSIGN_OR_RETURN(std::vector<BenchProblem> networks,
+                          random_network_problems(flags.graphs / 2, flags.seed));
+  append(std::move(networks));
+  if (flags.stages) {
+    TANDEM_ASSIGN_OR_RETURN(std::vector<BenchProblem> stages, zoo_stage_problems());
+    append(std::move(stages));
+  }
+  for (const std::string& folder : flags.folders) {
+    TANDEM_ASSIGN_OR_RETURN(std::vector<BenchProblem> files, problems_in(folder, "file"));
+    append(std::move(files));
+  }
+  const std::string adversaries = default_problem_folder();
+  if (flags.adversaries && !adversaries.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(std::vector<BenchProblem> files, problems_in(adversaries, kAdversary));
+    append(std::move(files));
   }
   return problems;
+}
+
+Status find_worst(const BenchScheduleFlags& flags) {
+  AdversaryOptions options;
+  options.seconds = 60 * flags.minutes;
+  options.seed = flags.seed;
+  std::vector<Adversary> worst;
+  {
+    Progress progress("looking for the worst");
+    TANDEM_ASSIGN_OR_RETURN(
+        worst, find_adversaries(options, [&](double share) { progress.set_share(share); }));
+  }
+  json found = json::array();
+  std::vector<BenchProblem> problems;
+  for (Adversary& adversary : worst) {
+    found.push_back({{"name", adversary.problem.name},
+                     {"operators", adversary.problem.operators.size()},
+                     {"lanes", adversary.problem.lanes.size()},
+                     {"joint_us", adversary.joint_us},
+                     {"exact_us", adversary.optimum_us},
+                     {"ratio", adversary.ratio()}});
+    problems.push_back({kAdversary, std::move(adversary.problem)});
+  }
+  if (!flags.export_folder.empty()) {
+    TANDEM_RETURN_IF_ERROR(export_problems(problems, flags.export_folder));
+  }
+  if (flags.json) {
+    fmt::print("{}\n", json{{"adversaries", found}, {"settings", settings_json(flags)}}.dump(2));
+    return {};
+  }
+  for (const json& one : found) {
+    fmt::print("{:.4f}  {} ({} operators, {} lanes): joint {:.1f} us, optimum {:.1f} us\n",
+               one["ratio"].get<double>(), one["name"].get<std::string>(),
+               one["operators"].get<int>(), one["lanes"].get<int>(), one["joint_us"].get<double>(),
+               one["exact_us"].get<double>());
+  }
+  return {};
 }
 
 }  // namespace
 
 Status bench_schedule(const BenchScheduleFlags& flags) {
+  if (flags.adversary) return find_worst(flags);
   std::optional<Referee> referee;
   if (flags.offline && flags.export_folder.empty()) {
     TANDEM_ASSIGN_OR_RETURN(referee,
@@ -189,9 +251,9 @@ Status bench_schedule(const BenchScheduleFlags& flags) {
   } else {
     print_text(flags, results);
   }
-  if (results.all.joint_worse == 0) return {};
+  if (results.joint_worse() == 0) return {};
   return internal_error(
-      fmt::format("joint is worse than a baseline on {} problems", results.all.joint_worse));
+      fmt::format("joint is worse than a baseline on {} problems", results.joint_worse()));
 }
 
 }  // namespace tandem::cli

@@ -117,11 +117,11 @@ class Offline(CliTest):
 
 class BenchSchedule(CliTest):
     def bench(self, *arguments):
-        return self.succeed_json("bench", "schedule", *arguments)
+        return self.succeed_json("bench", "schedule", "--no-stages", "--no-adversaries", *arguments)
 
     @needs_ortools
     def test_branch_and_bound_and_cp_sat_agree_on_small_problems(self):
-        self.succeed("bench", "schedule", "--graphs", 40, "--seed", 3, "--export", "all")
+        self.succeed("bench", "schedule", "--no-stages", "--no-adversaries", "--graphs", 40, "--seed", 3, "--export", "all")
         small = self.work / "small"
         small.mkdir()
         for path in (self.work / "all").glob("*.json"):
@@ -154,6 +154,30 @@ class BenchSchedule(CliTest):
             self.assertAlmostEqual(graph["gap"], graph["joint_us"] / graph["bound_us"] - 1)
         self.assertTrue(report["joint_never_worse"])
 
+    def export(self, folder, *arguments):
+        self.succeed("bench", "schedule", "--no-stages", "--no-adversaries", "--export", folder, *arguments)
+        return {path.name: path.read_text(encoding="utf-8") for path in (self.work / folder).glob("*.json")}
+
+    def test_generated_problems_are_the_same_every_time(self):
+        once = self.export("once", "--graphs", 12, "--seed", 4)
+        self.assertEqual(once, self.export("again", "--graphs", 12, "--seed", 4))
+        self.assertEqual(sum(name.startswith("net-") for name in once), 6)
+        self.assertNotEqual(set(once), set(self.export("other", "--graphs", 12, "--seed", 5)))
+
+    def test_the_adversary_finds_problems_with_the_ratios_that_it_says(self):
+        found = self.succeed_json(
+            *("bench", "schedule", "--adversary", "--minutes", 0.03, "--export", "worst")
+        )["adversaries"]
+        self.assertTrue(1 <= len(found) <= 10)
+        ratios = [one["ratio"] for one in found]
+        self.assertEqual(ratios, sorted(ratios, reverse=True))
+        self.assertGreaterEqual(ratios[-1], 1 - 1e-9)
+        report = self.bench("--graphs", 0, "--problems", "worst", "--no-offline", "--exact-ms", 20_000)
+        graphs = {graph["name"]: graph for graph in report["graphs"]}
+        for one in found:
+            self.assertTrue(graphs[one["name"]]["proven"])
+            self.assertAlmostEqual(graphs[one["name"]]["gap"], one["ratio"] - 1)
+
     def test_says_what_is_missing(self):
         self.refuse(
             "bench", "schedule", "--graphs", 1, "--python", "/usr/bin/false", says=["has ended"]
@@ -162,14 +186,14 @@ class BenchSchedule(CliTest):
         no_packages.write_text(f"#!/bin/sh\nexec {sys.executable} -S \"$@\"\n", encoding="utf-8")
         no_packages.chmod(0o755)
         self.refuse(
-            *("bench", "schedule", "--graphs", 1, "--python", no_packages),
+            *("bench", "schedule", "--no-stages", "--no-adversaries", "--graphs", 1, "--python", no_packages),
             says=["ortools", "requirements.txt", "--no-offline"],
         )
 
     def test_refuses_broken_problem_files(self):
         (self.work / "bad.json").write_text("{}", encoding="utf-8")
         self.refuse(
-            "bench", "schedule", "--graphs", 0, "--problems", self.work, "--no-offline", says=["bad.json"]
+            "bench", "schedule", "--no-stages", "--no-adversaries", "--graphs", 0, "--problems", self.work, "--no-offline", says=["bad.json"]
         )
 
     def test_heft_and_peft_are_what_their_papers_say(self):
