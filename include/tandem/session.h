@@ -36,7 +36,7 @@ enum class CostSource {
 };
 
 struct SessionOptions {
-  std::string strategy = "intra";  // see `tandem run --help`
+  std::string strategy = "joint";  // see `tandem run --help`
   // How long strategies `joint` and `exact` search: that many evaluations of schedules at most (0:
   // what is worth it), and that many milliseconds (0: no limit). The same seed and number
   // of evaluations give the same schedule for the same costs, unless time runs out.
@@ -79,6 +79,14 @@ struct SessionOptions {
   // Is told what each lane did in the runs that it wants (src/report/timeline.h). Null: nothing is
   // recorded, and runs cost what they do.
   std::shared_ptr<Tracer> tracer;
+  // Watches the lanes' speeds while the session runs, and plans again where a lane has not been as
+  // fast as predicted for some runs: throttled, or with another process on its cores. One run in
+  // eight is recorded for that (more while a lane is off), which makes it a little slower. A run
+  // that finds out that the schedule is to change takes as much longer as planning does, at most a
+  // tenth of all time; what is packed is not packed again. So that packed weights are good for any
+  // schedule, activations do not reuse each other's memory, as with keep_all. Not with strategies
+  // `cpu` and `gpu`, nor with `schedule`; costs are looked up or measured even with `plan`.
+  bool adapt = false;
   // Runs this schedule instead of asking a strategy. Tests use it.
   std::shared_ptr<const Schedule> schedule;
 };
@@ -114,6 +122,17 @@ struct SessionMemory {
   size_t constants = 0;  // of the arena: constants that operators read where they lie (tables)
 };
 
+// What a session with SessionOptions::adapt has found out.
+struct Adaptation {
+  // By lane of the platform, how many times as long as its costs say its slices take: what the last
+  // decision went by. Empty without `adapt`.
+  std::vector<double> slowdown;
+  int recorded = 0;    // runs
+  int planned = 0;     // times that the schedule was thought over
+  int changed = 0;     // ... and another one taken
+  double plan_ms = 0;  // altogether, and for getting the new schedules ready
+};
+
 class Session {
  public:
   static StatusOr<std::unique_ptr<Session>> create(const Model& model,
@@ -133,6 +152,7 @@ class Session {
   // Makes the run in progress, if any, return kCancelled. Callable from any thread.
   virtual void cancel() = 0;
 
+  // Of the last run; with `adapt`, the next one may change it.
   virtual const Schedule& schedule() const = 0;
   // When the schedule's slices were expected to run (src/report/timeline.h); no lanes if what they
   // cost is not known.
@@ -149,6 +169,7 @@ class Session {
   // kDeadlineExceeded etc. happened and another strategy ran instead: why. Empty otherwise.
   virtual const std::string& fall_back_reason() const = 0;
   virtual const SessionMemory& memory() const = 0;
+  virtual const Adaptation& adaptation() const = 0;
 };
 
 }  // namespace tandem

@@ -28,7 +28,7 @@ struct Flags {
   PlatformFlags platform;
   CostFlags costs;
   SearchFlags search;
-  std::string strategy = "intra";
+  std::string strategy = SessionOptions().strategy;
   std::string output;
   bool explain = false;
   bool json = false;

@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/report.h"
+#include "cli/run_report.h"
 #include "cli/verify.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -33,6 +34,7 @@ struct Flags {
   std::vector<std::string> compare;
   std::string plan;
   bool replan = false;
+  bool adapt = false;
   std::string trace;
   std::string report;
   std::vector<std::string> inputs;
@@ -48,93 +50,10 @@ struct Flags {
   bool json = false;
 };
 
-// --- reports ---
-
-nlohmann::json summary_json(const Summary& summary) {
-  return {{"median", summary.median},
-          {"p90", summary.p90},
-          {"min", summary.min},
-          {"spread", summary.spread},
-          {"runs", summary.count}};
-}
-
-nlohmann::json contender_json(const Contender& contender, const Model& model,
-                              const std::vector<std::string>& lane_names,
-                              const std::optional<Limit>& limit) {
-  const Summary time = contender.milliseconds.summary();
-  nlohmann::json json = session_json(contender, model, lane_names);
-  json["strategy"] = contender.strategy;
-  json["time_ms"] = summary_json(time);
-  json["call_ms"] = summary_json(contender.call_milliseconds.summary());
-  if (limit && time.median > 0) {
-    json["speed_up_over_best_lane"] = limit->best_ms / time.median;
-    json["share_of_limit"] = limit->best_ms / time.median / limit->speed_up;
-  }
-  return json;
-}
-
-void print_contender(const Contender& contender, const Model& model,
-                     const std::vector<std::string>& lane_names,
-                     const std::optional<Limit>& limit) {
-  const Summary time = contender.milliseconds.summary();
-  std::string line =
-      fmt::format("{:8} median {:9.3f} ms   p90 {:9.3f}   min {:9.3f}   spread {:4.1f}%",
-                  contender.strategy, time.median, time.p90, time.min, 100 * time.spread);
-  if (limit && time.median > 0) {
-    const double speed_up = limit->best_ms / time.median;
-    line += fmt::format("   {:.3f}x the best lane, {:.2f} of the limit", speed_up,
-                        speed_up / limit->speed_up);
-  }
-  if (const int preempted = contender.milliseconds.disturbed(); preempted > 0) {
-    line += fmt::format("   ({} runs were preempted, {} left out)", preempted,
-                        contender.milliseconds.dropped());
-  }
-  fmt::print("{}\n{}", line, session_text(contender, model, lane_names, "         "));
-  if (!contender.session->fall_back_reason().empty()) {
-    fmt::print(stderr, "warning: {} fell back: {}\n", contender.strategy,
-               contender.session->fall_back_reason());
-  }
-}
-
-nlohmann::json verification_json(const Verification& verification) {
-  nlohmann::json json = {{"checked", verification.checked},
-                         {"tolerance", kVerifyTolerance},
-                         {"worst_error", verification.worst_error},
-                         {"worst_operator", verification.worst_op},
-                         {"agrees", !verification.first.has_value()}};
-  if (verification.first) {
-    const Divergence& first = *verification.first;
-    json["first_divergence"] = {{"operator", first.op},         {"kind", first.kind},
-                                {"lanes", first.lanes},         {"error", first.error},
-                                {"tolerance", first.tolerance}, {"element", first.element},
-                                {"value", first.value},         {"expected", first.expected}};
-  }
-  return json;
-}
-
-Status divergence_error(const std::string& strategy, const Divergence& first) {
-  return internal_error(fmt::format(
-      "strategy {}: {} {} is the first operator that diverges from the reference: element {} is "
-      "{:.9g}, not {:.9g} (off by {:.3g}, allowed {:.3g}); it ran on {}",
-      strategy, first.kind, first.op, first.element, first.value, first.expected, first.error,
-      first.tolerance, first.lanes));
-}
-
-std::string specs_text(const std::vector<TensorSpec>& specs) {
-  std::string text;
-  for (const TensorSpec& spec : specs) {
-    text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", spec.name, to_string(spec.type),
-                        to_string(spec.dims));
-  }
-  return text;
-}
-
-// --- the command ---
-
 std::vector<std::string> strategies(const Flags& flags) {
   if (!flags.compare.empty()) return flags.compare;
   if (flags.strategy) return {*flags.strategy};
-  if (!flags.platform.use_gpu()) return {"intra"};
+  if (!flags.platform.use_gpu()) return {SessionOptions().strategy};
   return {*flags.platform.use_gpu() ? "gpu" : "cpu"};
 }
 
@@ -149,6 +68,7 @@ SessionOptions session_options(const Flags& flags, std::shared_ptr<Tracer> trace
   flags.search.apply_to(&options);
   options.keep_all = flags.verify;
   options.check_numerics = flags.check_numerics;
+  options.adapt = flags.adapt;
   if (!flags.replan) options.plan = flags.plan;
   return options;
 }
@@ -181,17 +101,6 @@ Trace make_trace(const Contender& contender, const Model& model, const Platform&
   return trace;
 }
 
-nlohmann::json drift_json(const std::vector<LaneDrift>& lanes,
-                          const std::vector<std::string>& lane_names) {
-  nlohmann::json json = nlohmann::json::object();
-  for (size_t lane = 0; lane < lanes.size(); ++lane) {
-    json[lane_names[lane]] = {{"predicted_us", lanes[lane].predicted_us},
-                              {"measured_us", lanes[lane].measured_us},
-                              {"ratio", lanes[lane].ratio()}};
-  }
-  return json;
-}
-
 // Records the only contender, writes what was asked for, and says if predictions are off.
 Status look_closely(const Flags& flags, Contender& contender, const Model& model,
                     const Platform& platform, const std::vector<HostTensor>& inputs,
@@ -210,9 +119,12 @@ Status look_closely(const Flags& flags, Contender& contender, const Model& model
                         flags.trace, flags.report));
   }
   if (!predicted) return {};
-  *lanes = drift(contender.session->schedule(), recorder.timelines());
+  const Session& session = *contender.session;
+  *lanes = drift(session.schedule(), session.prediction(), recorder.timelines());
   const std::string text = drift_text(model.graph(), platform.lane_names(), *lanes);
-  if (!text.empty()) fmt::print(stderr, "warning: predictions are off:\n{}", text);
+  if (text.empty()) return {};
+  fmt::print(stderr, "warning: predictions are off:\n{}", text);
+  if (!flags.adapt) fmt::print(stderr, "plan again with --replan, or use --adapt\n");
   return {};
 }
 
@@ -300,6 +212,9 @@ Status run(const Flags& flags) {
     }
     if (limit) json["limit"] = limit->speed_up;
     if (!drifts.empty()) json["drift"] = drift_json(drifts, lane_names);
+    if (flags.adapt) {
+      json["adaptation"] = adaptation_json(contenders.front().session->adaptation(), lane_names);
+    }
     if (flags.verify) json["verify"] = verifications;
     fmt::print("{}\n", json.dump(2));
     return outcome;
@@ -312,6 +227,9 @@ Status run(const Flags& flags) {
       specs_text(model.outputs()), load.parse_ms, load.import_ms, load.pass_ms);
   for (const Contender& contender : contenders) {
     print_contender(contender, model, lane_names, limit);
+  }
+  if (flags.adapt) {
+    fmt::print("{}", adaptation_text(contenders.front().session->adaptation(), lane_names));
   }
   if (limit) {
     fmt::print("limit    {:.3f}x the best lane: 1 + t_fast / t_slow of cpu and gpu alone\n",
@@ -330,12 +248,13 @@ void add_run_command(CLI::App& app, Status* outcome) {
       ->required();
   flags->load.add_to(*command);
   const std::string known = fmt::format("{}", fmt::join(scheduler_names(), ", "));
-  CLI::Option* strategy = command->add_option(
-      "--strategy", flags->strategy,
-      fmt::format("How work is divided over lanes: {} (default: intra)", known));
+  CLI::Option* strategy =
+      command->add_option("--strategy", flags->strategy,
+                          fmt::format("How work is divided over lanes: {} (default: {})", known,
+                                      SessionOptions().strategy));
   command
       ->add_option("--compare", flags->compare,
-                   "Time these strategies interleaved, such as cpu,gpu,intra")
+                   "Time these strategies interleaved, such as cpu,gpu,joint")
       ->delimiter(',')
       ->excludes(strategy);
   CLI::Option* plan =
@@ -350,6 +269,11 @@ void add_run_command(CLI::App& app, Status* outcome) {
                    "predicted to do, to this file, for ui.perfetto.dev and 'tandem report'")
       ->excludes("--compare");
   command->add_option("--report", flags->report, "Write a page about the same to this HTML file")
+      ->excludes("--compare");
+  command
+      ->add_flag("--adapt", flags->adapt,
+                 "Watch how fast lanes are while runs are made, and plan again where one is not as "
+                 "fast as predicted for some runs")
       ->excludes("--compare");
   command->add_flag("--replan", flags->replan, "Plan anew, and rewrite the file given by --plan")
       ->needs(plan);

@@ -22,8 +22,10 @@ bool is_off(double ratio, double threshold) {
 
 }  // namespace
 
-std::vector<LaneDrift> drift(const Schedule& schedule, const std::vector<Timeline>& runs) {
+std::vector<LaneDrift> drift(const Schedule& schedule, const Timeline& prediction,
+                             const std::vector<Timeline>& runs) {
   std::vector<LaneDrift> result(schedule.lanes.size());
+  if (prediction.lanes.empty()) return result;
   for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
     std::vector<std::vector<double>> times(schedule.lanes[lane].size());
     for (const Timeline& run : runs) {
@@ -31,16 +33,20 @@ std::vector<LaneDrift> drift(const Schedule& schedule, const std::vector<Timelin
         if (span.kind == SpanKind::kSlice) times[span.slice].push_back(span.us());
       }
     }
+    std::vector<double> predictions(times.size(), 0);
+    for (const Span& span : prediction.lanes[lane]) {
+      if (span.kind == SpanKind::kSlice) predictions[span.slice] = span.us();
+    }
     std::map<OperatorId, OperatorDrift> operators;
     for (size_t i = 0; i < times.size(); ++i) {
-      const ScheduledSlice& scheduled = schedule.lanes[lane][i];
-      if (scheduled.predicted_us <= 0 || times[i].empty()) continue;
+      if (predictions[i] <= 0 || times[i].empty()) continue;
       const double measured = summarize(times[i]).median;
-      OperatorDrift& op = operators[scheduled.slice.op];
-      op.op = scheduled.slice.op;
-      op.predicted_us += scheduled.predicted_us;
+      const OperatorId id = schedule.lanes[lane][i].slice.op;
+      OperatorDrift& op = operators[id];
+      op.op = id;
+      op.predicted_us += predictions[i];
       op.measured_us += measured;
-      result[lane].predicted_us += scheduled.predicted_us;
+      result[lane].predicted_us += predictions[i];
       result[lane].measured_us += measured;
     }
     for (const auto& [id, op] : operators) {

@@ -26,8 +26,10 @@ struct LaneDrift {
   double ratio() const { return predicted_us > 0 ? measured_us / predicted_us : 1; }
 };
 
-// By lane. Of several runs, the median time of each slice.
-std::vector<LaneDrift> drift(const Schedule& schedule, const std::vector<Timeline>& runs);
+// By lane. Of several runs, the median time of each slice. In the prediction, slices take as long
+// as they do while the other lanes do what they are predicted to.
+std::vector<LaneDrift> drift(const Schedule& schedule, const Timeline& prediction,
+                             const std::vector<Timeline>& runs);
 
 // Of what a lane does, how far off its predicted time is worth a word.
 inline constexpr double kDriftThreshold = 0.25;

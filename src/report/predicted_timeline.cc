@@ -8,16 +8,6 @@
 namespace tandem {
 namespace {
 
-Predecessors waits_of(const Schedule& schedule) {
-  Predecessors waits(schedule.lanes.size());
-  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane)
-    waits[lane].resize(schedule.lanes[lane].size());
-  for (const Crossing& c : crossings(schedule)) {
-    waits[c.to_lane][c.to_slice].push_back({c.from_lane, c.from_slice});
-  }
-  return waits;
-}
-
 // By lane and slice, what the lane does for it from the end of the slice before it on: waits, the
 // slice itself.
 struct Step {
@@ -40,88 +30,89 @@ std::vector<std::vector<Step>> steps_of(const Schedule& schedule, const Timeline
 Position reason_of(const std::vector<std::vector<Step>>& steps, Position p) {
   const std::vector<Span>& waits = steps[p.lane][p.index].waits;
   for (auto wait = waits.rbegin(); wait != waits.rend(); ++wait) {
-    const Position awaited{wait->wait.lane, wait->wait.count - 1};
-    if (steps[awaited.lane][awaited.index].slice.end_us > wait->begin_us) return awaited;
+    if (wait->us() > 0) return {wait->wait.lane, wait->wait.count - 1};
   }
   return p.index > 0 ? Position{p.lane, p.index - 1} : Position{kNone, 0};
 }
 
-class Simulation {
- public:
-  Simulation(const Problem& problem, const Schedule& schedule)
-      : problem_(problem), schedule_(schedule), ends_(schedule.lanes.size()) {
-    std::vector<bool> own_memory;
-    for (const LaneTraits& lane : problem.lanes) own_memory.push_back(lane.own_memory);
-    transfers_ = plan_transfers(*problem.graph, schedule, own_memory);
-    timeline_.lanes.resize(schedule.lanes.size());
-    free_.assign(schedule.lanes.size(), 0);
-    for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
-      ends_[lane].resize(schedule.lanes[lane].size());
-      const double feeding = problem.cost->enqueue_us(static_cast<int>(lane)) *
-                             static_cast<double>(schedule.lanes[lane].size());
-      const int feeder = problem.lanes[lane].fed_by;
-      if (feeder != kNone && feeding > 0) {
-        add(feeder, SpanKind::kFeed, kNone, free_[feeder], free_[feeder] + feeding);
-      }
-    }
+double copies_us(const Problem& problem, int lane, const std::vector<TensorRegion>& regions) {
+  double us = 0;
+  for (const TensorRegion& region : regions) {
+    us += problem.cost->copy_us(lane, copy_size(*problem.graph, region));
   }
+  return us;
+}
 
-  Timeline run() && {
-    for (const Position p : order_slices(waits_of(schedule_)).order) step(p);
-    for (const std::vector<double>& ends : ends_) {
-      if (!ends.empty()) timeline_.makespan_us = std::max(timeline_.makespan_us, ends.back());
-    }
-    return std::move(timeline_);
+// The spans of one lane, one after another.
+class LaneSpans {
+ public:
+  LaneSpans(const Problem& problem, const Schedule& schedule, const Evaluation& evaluation,
+            int lane)
+      : problem_(problem), schedule_(schedule), evaluation_(evaluation), lane_(lane) {}
+
+  void feed(double us) {
+    if (us > 0) add(SpanKind::kFeed, kNone, us);
   }
+  void slice(size_t index, const Transfers::Around& around) {
+    const PartTime& time = evaluation_.lanes[lane_][index];
+    const auto slice = static_cast<int>(index);
+    const std::vector<Wait>& waits = schedule_.lanes[lane_][index].waits;
+    for (size_t w = 0; w < waits.size(); ++w) {
+      const PartTime& awaited = evaluation_.lanes[waits[w].lane][waits[w].count - 1];
+      double there = awaited.end_us + problem_.cost->crossing_us(waits[w].lane, lane_);
+      // A dependency that this wait implies may have a longer way to come.
+      if (w + 1 == waits.size()) there = time.start_us;
+      add(SpanKind::kWait, slice, std::clamp(there, now_, std::max(now_, time.start_us)), waits[w]);
+    }
+    now_ = time.start_us;
+    const double before = copies_us(problem_, lane_, around.before);
+    const double after = copies_us(problem_, lane_, around.after);
+    if (before > 0) add(SpanKind::kUpload, slice, std::min(now_ + before, time.end_us));
+    const double computed = after > 0 ? std::max(now_, time.end_us - after) : time.end_us;
+    add(SpanKind::kSlice, slice, computed);
+    if (after > 0) add(SpanKind::kDownload, slice, time.end_us);
+  }
+  std::vector<Span> take() && { return std::move(spans_); }
 
  private:
-  void add(int lane, SpanKind kind, int slice, double begin, double end, const Wait& wait = {}) {
-    timeline_.lanes[lane].push_back({kind, slice, wait, begin, end});
-    free_[lane] = end;
-  }
-
-  double copies_us(int lane, const std::vector<TensorRegion>& regions) const {
-    double us = 0;
-    for (const TensorRegion& region : regions) {
-      us += problem_.cost->copy_us(lane, copy_size(*problem_.graph, region));
-    }
-    return us;
-  }
-
-  void step(Position p) {
-    const ScheduledSlice& slice = schedule_.lanes[p.lane][p.index];
-    const double enqueued = (p.index + 1) * problem_.cost->enqueue_us(p.lane);
-    for (const Wait& wait : slice.waits) {
-      const double there = std::max(free_[p.lane], ends_[wait.lane][wait.count - 1]);
-      add(p.lane, SpanKind::kWait, p.index, free_[p.lane],
-          there + problem_.cost->crossing_us(wait.lane, p.lane), wait);
-    }
-    free_[p.lane] = std::max(free_[p.lane], enqueued);
-    Transfers::Around around;
-    if (!transfers_.lanes[p.lane].empty()) around = transfers_.lanes[p.lane][p.index];
-    copy(p, SpanKind::kUpload, around.before);
-    add(p.lane, SpanKind::kSlice, p.index, free_[p.lane], free_[p.lane] + slice.predicted_us);
-    copy(p, SpanKind::kDownload, around.after);
-    ends_[p.lane][p.index] = free_[p.lane];
-  }
-
-  void copy(Position p, SpanKind kind, const std::vector<TensorRegion>& regions) {
-    const double us = copies_us(p.lane, regions);
-    if (us > 0) add(p.lane, kind, p.index, free_[p.lane], free_[p.lane] + us);
+  void add(SpanKind kind, int slice, double end, const Wait& wait = {}) {
+    spans_.push_back({kind, slice, wait, now_, end});
+    now_ = end;
   }
 
   const Problem& problem_;
   const Schedule& schedule_;
-  Transfers transfers_;
-  Timeline timeline_;
-  std::vector<double> free_;               // by lane
-  std::vector<std::vector<double>> ends_;  // by lane and slice, with what is copied afterwards
+  const Evaluation& evaluation_;
+  const int lane_;
+  double now_ = 0;
+  std::vector<Span> spans_;
 };
 
 }  // namespace
 
-Timeline predicted_timeline(const Problem& problem, const Schedule& schedule) {
-  return Simulation(problem, schedule).run();
+Timeline predicted_timeline(const Problem& problem, const Schedule& schedule,
+                            const Evaluation& evaluation) {
+  std::vector<bool> own_memory;
+  std::vector<double> feeding(problem.lanes.size(), 0);
+  for (size_t lane = 0; lane < problem.lanes.size(); ++lane) {
+    own_memory.push_back(problem.lanes[lane].own_memory);
+    if (problem.lanes[lane].fed_by == kNone) continue;
+    feeding[problem.lanes[lane].fed_by] += problem.cost->enqueue_us(static_cast<int>(lane)) *
+                                           static_cast<double>(schedule.lanes[lane].size());
+  }
+  const Transfers transfers = plan_transfers(*problem.graph, schedule, own_memory);
+  Timeline timeline;
+  timeline.makespan_us = evaluation.makespan_us;
+  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
+    LaneSpans spans(problem, schedule, evaluation, static_cast<int>(lane));
+    spans.feed(feeding[lane]);
+    for (size_t i = 0; i < schedule.lanes[lane].size(); ++i) {
+      const bool copies = !transfers.lanes[lane].empty();
+      spans.slice(i, copies ? transfers.lanes[lane][i] : Transfers::Around{});
+    }
+    timeline.lanes.push_back(std::move(spans).take());
+  }
+  return timeline;
 }
 
 std::vector<std::vector<bool>> critical_slices(const Schedule& schedule, const Timeline& timeline) {

@@ -2,15 +2,17 @@
 #pragma once
 
 #include "report/timeline.h"
+#include "schedule/evaluator.h"
 #include "schedule/scheduler.h"
 
 namespace tandem {
 
-// A simulation by the executor's rules: a slice starts when its lane is free, it has been enqueued
-// (on lanes that have a feeder, which starts its own work after that), and what it waits for has
-// ended; the crossings and copies that it needs are paid for before that, by its lane. Slices take
-// their predicted_us. problem.cost must be set, and the schedule pass check_schedule().
-Timeline predicted_timeline(const Problem& problem, const Schedule& schedule);
+// What the evaluator says of the schedule, with what its times consist of: waits (to when what is
+// awaited can be seen), copies, and the slice itself, which takes longer than its predicted_us
+// where other lanes slow it down. Copies of model inputs and outputs count as those of the slices
+// around which the executor makes them. problem.cost must be set.
+Timeline predicted_timeline(const Problem& problem, const Schedule& schedule,
+                            const Evaluation& evaluation);
 
 // By lane and slice, whether it is on a critical path: the last slice to end, and of every such
 // slice the one that it started right after, on its lane or another.

@@ -1,4 +1,4 @@
-// A tracer that keeps what it is told.
+// A tracer that keeps what it is told of the latest schedule.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,9 @@ namespace tandem {
 class Recorder : public Tracer {
  public:
   bool wants_next() override { return wanted_; }
-  void recorded(const Schedule& /*schedule*/, const Timeline& timeline) override {
+  void recorded(const Schedule& schedule, const Timeline& timeline) override {
+    if (schedule_ != &schedule) timelines_.clear();
+    schedule_ = &schedule;
     timelines_.push_back(timeline);
   }
 
@@ -23,6 +25,7 @@ class Recorder : public Tracer {
 
  private:
   bool wanted_ = false;
+  const Schedule* schedule_ = nullptr;  // of timelines_; compared only
   std::vector<Timeline> timelines_;
 };
 

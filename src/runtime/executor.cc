@@ -120,6 +120,15 @@ std::vector<LanePreparation> Executor::preparations() const {
   return preparations;
 }
 
+std::vector<std::shared_ptr<LaneProgram>> Executor::programs() const {
+  std::vector<std::shared_ptr<LaneProgram>> programs;
+  for (size_t l = 0; l < lanes_.size(); ++l) {
+    const bool from_before = !lanes_[l].program && !options_.programs.empty();
+    programs.push_back(from_before ? options_.programs[l] : lanes_[l].program);
+  }
+  return programs;
+}
+
 Status Executor::run(const std::function<void()>& prepare, const std::function<void()>& collect,
                      const std::atomic<bool>* cancelled) {
   deadline_ = Clock::now() + options_.deadline;

@@ -73,6 +73,9 @@ class Executor {
   const std::vector<int>& blamed_lanes() const { return blamed_; }
   // Of the lanes that have slices.
   std::vector<LanePreparation> preparations() const;
+  // By lane, for ExecutorOptions::programs of another; null where a lane has neither slices nor a
+  // program from before.
+  std::vector<std::shared_ptr<LaneProgram>> programs() const;
 
  private:
   struct BoundSlice {

@@ -102,6 +102,10 @@ Json slice_json(const Graph& graph, const ScheduledSlice& scheduled, const Span*
   if (scheduled.threads > 0) json["threads"] = scheduled.threads;
   if (scheduled.predicted_us > 0) json["predicted_us"] = scheduled.predicted_us;
   if (predicted) json["start_us"] = predicted->begin_us;
+  constexpr double kSame = 1e-6;
+  if (predicted && std::abs(predicted->us() - scheduled.predicted_us) > kSame) {
+    json["end_us"] = predicted->end_us;
+  }
   return json;
 }
 
@@ -191,7 +195,7 @@ class SliceReader {
                              static_cast<int>(lane->size()),
                              {},
                              begin,
-                             begin + scheduled.predicted_us});
+                             fields.get_or("end_us", begin + scheduled.predicted_us)});
     }
     lane->push_back(std::move(scheduled));
     return {};

@@ -12,6 +12,7 @@
 #include "runtime/memory_plan.h"
 #include "runtime/sync_bench.h"
 #include "runtime/sync_choice.h"
+#include "schedule/scaled_costs.h"
 #include "support/log.h"
 #include "support/stopwatch.h"
 
@@ -61,7 +62,10 @@ Status Planner::choose_mechanism() {
   return {};
 }
 
-Problem Planner::problem() const { return {graph_.get(), traits_of(*crew_), costs_.get()}; }
+Problem Planner::problem() const {
+  const CostModel* costs = corrected_costs_ ? corrected_costs_.get() : costs_.get();
+  return {graph_.get(), traits_of(*crew_), costs};
+}
 
 StatusOr<Plan> Planner::plan(const std::string& strategy) {
   TANDEM_ASSIGN_OR_RETURN(ExplainedPlan result, plan(strategy, false));
@@ -99,8 +103,20 @@ StatusOr<Planner::ExplainedPlan> Planner::plan(const std::string& strategy, bool
   result.plan.origin = origin();
   if (!needs_costs) result.plan.origin.costs = "none";
   result.plan.schedule = result.planned.schedule;
-  if (has_costs()) result.plan.prediction = predicted_timeline(problem(), result.plan.schedule);
+  if (has_costs()) {
+    result.plan.prediction =
+        predicted_timeline(problem(), result.plan.schedule, result.planned.evaluation);
+  }
   return result;
+}
+
+void Planner::assume_slowdown(std::vector<double> factors) {
+  corrected_costs_ = std::make_unique<ScaledCosts>(*costs_, std::move(factors));
+}
+
+StatusOr<Timeline> Planner::predict(const Schedule& schedule) const {
+  TANDEM_ASSIGN_OR_RETURN(const Evaluation evaluation, evaluate_schedule(problem(), schedule));
+  return predicted_timeline(problem(), schedule, evaluation);
 }
 
 StatusOr<Plan> Planner::load(const std::string& path) const {

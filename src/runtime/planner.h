@@ -43,7 +43,12 @@ class Planner {
   // What slices and crossings cost is known from now on. Takes seconds where nothing was measured.
   Status prepare_costs();
 
-  // With costs, if they are known. Good as long as the planner is.
+  // Slices of each lane take so many times as long as costs say, from now on. Costs must be known.
+  void assume_slowdown(std::vector<double> factors);
+  // What a schedule is predicted to do. Costs must be known.
+  StatusOr<Timeline> predict(const Schedule& schedule) const;
+
+  // With costs, if they are known. Good until they change, and as long as the planner is.
   Problem problem() const;
   bool has_costs() const { return costs_ != nullptr; }
   SyncMechanism mechanism() const { return mechanism_; }
@@ -71,7 +76,8 @@ class Planner {
   const SessionOptions options_;
   SyncMechanism mechanism_ = SyncMechanism::kEvent;
   std::unique_ptr<CostModel> costs_;
-  std::string cost_source_;  // of costs_
+  std::unique_ptr<CostModel> corrected_costs_;  // null: as they are
+  std::string cost_source_;                     // of costs_
   double calibrate_ms_ = 0;
   double schedule_ms_ = 0;
 };

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include "runtime/adapter.h"
 #include "runtime/executor.h"
 #include "runtime/memory_plan.h"
 #include "runtime/numerics.h"
@@ -33,7 +34,7 @@ SessionOptions with_bounded_deadline(SessionOptions options) {
 struct Engine {
   Schedule schedule;
   MemoryPlan plan;
-  std::optional<Arena> arena;
+  std::shared_ptr<const Arena> arena;
   std::unique_ptr<Executor> executor;  // last: goes first
 };
 
@@ -60,10 +61,21 @@ class SessionImpl final : public Session {
   StatusOr<HostTensor> tensor(const std::string& name) const override;
   const std::string& fall_back_reason() const override { return fall_back_reason_; }
   const SessionMemory& memory() const override { return main_.plan.memory; }
+  const Adaptation& adaptation() const override {
+    static const Adaptation kNothing;
+    return adapter_ ? adapter_->adaptation() : kNothing;
+  }
 
  private:
   StatusOr<Plan> make_plan();
   Status set_up(Schedule schedule, Engine* engine);
+  Status bind(Engine* engine, std::shared_ptr<Tracer> tracer,
+              std::vector<std::shared_ptr<LaneProgram>> programs);
+  Status start_watching();
+  // Before a run that another one went well before.
+  void adapt_if_due();
+  Status take(Plan plan);
+  Status run_on_main(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs);
   Status check_inputs(const std::vector<HostTensor>& inputs) const;
   Status run_or_fall_back(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs);
   Status run_on(Engine& engine, const std::vector<HostTensor>& inputs,
@@ -81,6 +93,7 @@ class SessionImpl final : public Session {
   std::unique_ptr<Planner> planner_;
   Plan plan_;
   SessionTimes times_;
+  std::unique_ptr<Adapter> adapter_;  // null: does not adapt
 
   Engine main_;
   std::vector<Engine> single_lanes_;  // made when one is first fallen back on; by lane
@@ -104,7 +117,24 @@ Status SessionImpl::prepare() {
   TANDEM_ASSIGN_OR_RETURN(plan_, make_plan());
   times_.calibrate_ms = planner_->calibrate_ms();
   times_.schedule_ms = planner_->schedule_ms();
+  if (options_.adapt) TANDEM_RETURN_IF_ERROR(start_watching());
   return set_up(plan_.schedule, &main_);
+}
+
+Status SessionImpl::start_watching() {
+  const std::string& strategy = plan_.schedule.strategy;
+  if (options_.schedule || strategy == "cpu" || strategy == "gpu") {
+    return invalid_argument(
+        fmt::format("to adapt, a session needs a strategy that divides work over lanes, and has {}",
+                    options_.schedule ? "a schedule that was given" : "'" + strategy + "'"));
+  }
+  TANDEM_RETURN_IF_ERROR(make_scheduler(strategy).status());
+  adapter_ = std::make_unique<Adapter>(crew_->lanes().size(), options_.tracer);
+  if (planner_->has_costs()) return {};
+  TANDEM_RETURN_IF_ERROR(planner_->prepare_costs());
+  times_.calibrate_ms = planner_->calibrate_ms();
+  TANDEM_ASSIGN_OR_RETURN(plan_.prediction, planner_->predict(plan_.schedule));
+  return {};
 }
 
 StatusOr<Plan> SessionImpl::make_plan() {
@@ -121,24 +151,52 @@ Status SessionImpl::save_plan(const std::string& path) const {
 Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
   const Stopwatch memory;
   engine->schedule = std::move(schedule);
-  const bool keep_all = options_.keep_all || options_.check_numerics;
-  engine->plan = plan_memory(*graph_, engine->schedule, {.reuse = !keep_all});
+  const bool reuse = !options_.keep_all && !options_.check_numerics && !options_.adapt;
+  engine->plan = plan_memory(*graph_, engine->schedule, {.reuse = reuse});
   TANDEM_ASSIGN_OR_RETURN(
       Arena arena, Arena::create(*graph_, engine->plan, Arena::allocator_for(crew_->lanes())));
-  engine->arena.emplace(std::move(arena));
+  engine->arena = std::make_shared<const Arena>(std::move(arena));
   times_.memory_ms += memory.milliseconds();
-  const Stopwatch bind;
+  const Stopwatch stopwatch;
+  std::shared_ptr<Tracer> tracer = options_.tracer;
+  if (engine == &main_ && adapter_) tracer = adapter_->tracer();
+  TANDEM_RETURN_IF_ERROR(bind(engine, std::move(tracer), {}));
+  times_.bind_ms += stopwatch.milliseconds();
+  if (engine == &main_) times_.lanes = engine->executor->preparations();
+  return {};
+}
+
+Status SessionImpl::bind(Engine* engine, std::shared_ptr<Tracer> tracer,
+                         std::vector<std::shared_ptr<LaneProgram>> programs) {
   ExecutorOptions options;
-  options.sync.mechanism = planner_->mechanism();
+  options.sync.mechanism = main_.executor ? main_.executor->mechanism() : planner_->mechanism();
   options.sync.device_spin_limit = options_.device_spin_limit;
   options.deadline = options_.deadline;
-  options.keep_all = keep_all;
-  options.tracer = options_.tracer;
+  options.keep_all = options_.keep_all || options_.check_numerics;
+  options.tracer = std::move(tracer);
+  options.programs = std::move(programs);
   TANDEM_ASSIGN_OR_RETURN(
       engine->executor,
       Executor::create(*graph_, engine->schedule, engine->arena->bindings(), crew_, options));
-  times_.bind_ms += bind.milliseconds();
-  if (engine == &main_) times_.lanes = engine->executor->preparations();
+  return {};
+}
+
+void SessionImpl::adapt_if_due() {
+  if (!adapter_ || !adapter_->is_due()) return;
+  const StatusOr<LaneCrew::Lease> lease =
+      LaneCrew::acquire(crew_, Clock::now() + options_.deadline, &cancelled_);
+  // Without it, the run will say why.
+  if (!lease.ok()) return;
+  adapter_->adapt(*planner_, &plan_, [this](Plan plan) { return take(std::move(plan)); });
+}
+
+// In the same memory and by the same programs, which know no schedule.
+Status SessionImpl::take(Plan plan) {
+  Engine next{plan.schedule, main_.plan, main_.arena, nullptr};
+  TANDEM_RETURN_IF_ERROR(bind(&next, adapter_->tracer(), main_.executor->programs()));
+  last_ = nullptr;
+  main_ = std::move(next);
+  plan_ = std::move(plan);
   return {};
 }
 
@@ -192,10 +250,24 @@ Status SessionImpl::run(const std::vector<HostTensor>& inputs, std::vector<HostT
 Status SessionImpl::run_or_fall_back(const std::vector<HostTensor>& inputs,
                                      std::vector<HostTensor>* outputs) {
   fall_back_reason_.clear();
+  // After a run that was aborted, lanes may still be at it.
+  if (last_ == &main_) adapt_if_due();
   last_ = nullptr;
-  const Status status = run_on(main_, inputs, outputs);
+  const Status status = run_on_main(inputs, outputs);
   if (status.ok() || status.code() == StatusCode::kCancelled || !options_.fall_back) return status;
   return run_on_another_lane(inputs, outputs, status);
+}
+
+Status SessionImpl::run_on_main(const std::vector<HostTensor>& inputs,
+                                std::vector<HostTensor>* outputs) {
+  if (!adapter_) return run_on(main_, inputs, outputs);
+  SpeedTracer& tracer = *adapter_->tracer();
+  tracer.expect(&plan_.prediction);
+  const Status status = run_on(main_, inputs, outputs);
+  if (status.code() != StatusCode::kUnsupported || !tracer.wanted_alone()) return status;
+  log().warn("the session does not adapt to its lanes' speeds: {}", status.message());
+  tracer.stop();
+  return run_on(main_, inputs, outputs);
 }
 
 void SessionImpl::cancel() {

@@ -54,6 +54,7 @@ class SimulatedSession final : public Session {
   StatusOr<HostTensor> tensor(const std::string& name) const override;
   const std::string& fall_back_reason() const override { return no_fall_back_; }
   const SessionMemory& memory() const override { return memory_; }
+  const Adaptation& adaptation() const override { return no_adaptation_; }
 
  private:
   bool wants_values() const { return options_.keep_all || options_.check_numerics; }
@@ -74,6 +75,7 @@ class SimulatedSession final : public Session {
   double last_run_us_ = 0;
   uint64_t runs_ = 0;
   const std::string no_fall_back_;
+  const Adaptation no_adaptation_{};
 };
 
 Status SimulatedSession::prepare() {
@@ -158,6 +160,9 @@ StatusOr<HostTensor> SimulatedSession::tensor(const std::string& name) const {
 StatusOr<std::unique_ptr<Session>> make_simulated_session(
     const Model& model, std::shared_ptr<SimulatedPlatform> platform, std::shared_ptr<LaneCrew> crew,
     const SessionOptions& options) {
+  if (options.adapt) {
+    return unsupported("simulated lanes keep their speeds from run to run: nothing to adapt to");
+  }
   auto session =
       std::make_unique<SimulatedSession>(model, std::move(platform), std::move(crew), options);
   TANDEM_RETURN_IF_ERROR(session->prepare());

@@ -12,6 +12,19 @@ STRATEGIES = ["cpu", "gpu", "intra"]
 
 
 class Run(CliTest):
+    def test_adapt(self):
+        report = self.succeed_json("run", "zoo:tiny_residual", "--adapt", "--runs", 40, "--verify")
+        self.assertEqual([s["strategy"] for s in report["strategies"]], ["joint"])
+        adaptation = report["adaptation"]
+        self.assertGreaterEqual(adaptation["recorded_runs"], 3)
+        self.assertGreaterEqual(adaptation["planned"], adaptation["changed"])
+        self.assertEqual(set(adaptation["slowdown"]), {"cpu", "gpu"})
+        self.assertTrue(report["verify"]["joint"]["agrees"])
+        text = self.succeed("run", "zoo:tiny_residual", "--adapt", "--runs", 3).stdout
+        self.assertIn("adapted: ", text)
+        self.refuse("run", "zoo:tiny_residual", "--adapt", "--strategy", "gpu", says=["'gpu'"])
+        self.refuse("run", "zoo:tiny_residual", "--adapt", "--compare", "cpu,gpu", status=2)
+
     def test_json_has_every_figure_with_its_conditions(self):
         report = self.succeed_json("run", "zoo:tiny_conv", "--runs", 3, "--compare", "cpu,gpu,intra")
         self.assertEqual([s["strategy"] for s in report["strategies"]], STRATEGIES)

@@ -113,7 +113,7 @@ TEST_F(TraceTest, DriftIsTheRatioOfEachLane) {
   const std::vector<Timeline> runs = {timeline_of(schedule_, {9, 9}),
                                       timeline_of(schedule_, {1.5, 1}),
                                       timeline_of(schedule_, {0.1, 0.1})};
-  const std::vector<LaneDrift> lanes = drift(schedule_, runs);
+  const std::vector<LaneDrift> lanes = drift(schedule_, timeline_of(schedule_, {1, 1}), runs);
   EXPECT_NEAR(lanes[0].ratio(), 1.5, 1e-9);
   EXPECT_NEAR(lanes[1].ratio(), 1, 1e-9);
   const std::string text = drift_text(graph_, {"cpu", "gpu"}, lanes);
@@ -121,7 +121,12 @@ TEST_F(TraceTest, DriftIsTheRatioOfEachLane) {
   EXPECT_EQ(text.find("gpu"), std::string::npos);
   EXPECT_EQ(drift_text(graph_, {"cpu", "gpu"}, lanes, 0.6), "");
   // A lane that is faster than predicted is as far off.
-  const auto fast = drift(schedule_, {timeline_of(schedule_, {0.5, 1})});
+  const auto fast =
+      drift(schedule_, timeline_of(schedule_, {1, 1}), {timeline_of(schedule_, {0.5, 1})});
+  // So is one that was to be slowed down by the others and is not.
+  const auto alone =
+      drift(schedule_, timeline_of(schedule_, {2, 1}), {timeline_of(schedule_, {1, 1})});
+  EXPECT_NEAR(alone[0].ratio(), 0.5, 1e-9);
   EXPECT_THAT(drift_text(graph_, {"cpu", "gpu"}, fast), HasSubstr("lane cpu takes 0.50x"));
 }
 

@@ -2,6 +2,7 @@
 // without OpenCL, OpenMP, or numbers that depend on a library; and made to fail at will.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -209,6 +210,7 @@ class FakeCpuLane : public Lane {
   Status enter() override { return {}; }
   StatusOr<std::unique_ptr<LaneProgram>> load(const Graph& graph,
                                               const TensorBindings& bindings) override {
+    ++loads;
     return std::unique_ptr<LaneProgram>(std::make_unique<FakeProgram>(
         graph, bindings, [this](const Slice& slice, const std::function<void()>& compute) {
           TANDEM_RETURN_IF_ERROR(faults.before(slice));
@@ -219,6 +221,7 @@ class FakeCpuLane : public Lane {
   Status drain(Clock::time_point) override { return {}; }
 
   Faults faults;
+  std::atomic<int> loads = 0;
 
  private:
   LaneInfo info_;
@@ -271,6 +274,7 @@ class FakeQueueLane : public QueueLane {
   Status enter() override { return {}; }
   StatusOr<std::unique_ptr<LaneProgram>> load(const Graph& graph,
                                               const TensorBindings& bindings) override {
+    ++loads;
     const auto launch = [this](const Slice& slice, std::function<void()> compute) -> Status {
       TANDEM_RETURN_IF_ERROR(launch_faults.before(slice));
       enqueue([this, slice, compute = std::move(compute)] {
@@ -374,6 +378,7 @@ class FakeQueueLane : public QueueLane {
     return {};
   }
   Status start_recording() override {
+    TANDEM_RETURN_IF_ERROR(recording_status);
     std::lock_guard lock(mutex_);
     recording_ = true;
     recorded_.clear();
@@ -394,6 +399,8 @@ class FakeQueueLane : public QueueLane {
   Faults launch_faults;  // when a slice is enqueued
   Faults device_faults;  // when its turn comes
   Status pinned_status;  // what the self-test says
+  Status recording_status;
+  std::atomic<int> loads = 0;
   int waits = 0;
   int signals = 0;
 
