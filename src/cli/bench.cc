@@ -105,7 +105,8 @@ void add_bench_op(CLI::App& bench, Status* outcome) {
 
 void add_bench_model(CLI::App& bench, Status* outcome) {
   const auto flags = std::make_shared<BenchModelFlags>();
-  flags->strategies = {"cpu", "gpu"};
+  // `inter` is the better of its two kinds, and `exact` is for small problems.
+  flags->strategies = {"cpu", "gpu", "inter", "intra", "chain", "joint"};
   CLI::App* model = bench.add_subcommand(
       "model", "Whole networks: strategies and ONNX Runtime in turn, memory, initialization");
   model->add_option("models", flags->models, "Networks of 'tandem zoo list', or ONNX files");
@@ -114,7 +115,7 @@ void add_bench_model(CLI::App& bench, Status* outcome) {
       ->add_option("--strategy", flags->strategies,
                    fmt::format("Which of {}, in turn", fmt::join(scheduler_names(), ",")))
       ->delimiter(',')
-      ->default_str("cpu,gpu");
+      ->default_str(fmt::format("{}", fmt::join(flags->strategies, ",")));
   model->add_option("--warmup,--warmup_runs", flags->warmup, "Rounds before timing")
       ->check(at_least(0))
       ->capture_default_str();

@@ -82,7 +82,8 @@ class BenchModel(CliTest):
 
     def test_two_threads_of_onnxruntime_have_the_cores_of_both_lanes(self):
         report, _ = self.bench(
-            self.relu(), "--onnxruntime", self.stand_in(), "--onnxruntime-threads", 2
+            self.relu(), "--strategy", "cpu,gpu", "--onnxruntime", self.stand_in(),
+            "--onnxruntime-threads", 2,
         )
         (measured,) = report["models"]
         self.assertEqual(measured["onnxruntime_ms"], 1.5)
@@ -99,7 +100,9 @@ class BenchModel(CliTest):
         self.bench(self.relu(), "--onnxruntime", stand_in, status=1)
 
     def check_figures_are_kept(self, says, *arguments):
-        report, errors = self.bench(self.relu(), *arguments, status=1)
+        report, errors = self.bench(
+            self.relu(), "--strategy", "cpu,gpu", *arguments, status=1
+        )
         for text in says:
             self.assertIn(text, errors)
         (measured,) = report["models"]
@@ -145,18 +148,44 @@ class BenchModel(CliTest):
         self.check_figures_are_kept(["/nowhere/python"], "--onnxruntime", "/nowhere/python")
 
     def test_without_onnxruntime(self):
-        report, errors = self.bench("tiny_conv", "--onnxruntime", "none", "--runs", 3)
+        report, errors = self.bench(
+            "tiny_conv", "--strategy", "cpu,gpu", "--onnxruntime", "none", "--runs", 3
+        )
         self.assertEqual(errors, "")
         (measured,) = report["models"]
         self.assertIsNone(measured["onnxruntime_ms"])
         self.assertNotIn("over_onnxruntime", measured["strategies"]["cpu"])
-        text = self.succeed("bench", "model", "tiny_conv", "--onnxruntime", "none").stdout
-        for part in ("tiny_conv", "packing", "arena", "probe after", "conditions"):
+        self.assertNotIn("speedup_joint", measured)
+
+    def test_all_strategies_as_predicted_and_as_measured(self):
+        report, _ = self.bench("tiny_inception", "--onnxruntime", "none", "--runs", 3)
+        (measured,) = report["models"]
+        strategies = measured["strategies"]
+        self.assertEqual(list(strategies), sorted(["cpu", "gpu", "inter", "intra", "chain", "joint"]))
+        for times in strategies.values():
+            self.assertGreater(times["predicted_ms"], 0)
+        alone = [strategies[lane]["median_ms"] for lane in ("cpu", "gpu")]
+        speed_up = min(alone) / strategies["joint"]["median_ms"]
+        self.assertAlmostEqual(measured["limit"], 1 + min(alone) / max(alone))
+        self.assertAlmostEqual(measured["speedup_joint"], speed_up)
+        self.assertAlmostEqual(measured["of_limit"], speed_up / measured["limit"])
+        for figures in (measured, *strategies.values()):
+            self.assertLessEqual(figures["search_ms"], figures["init_ms"])
+        self.assertGreater(measured["search_ms"], 0)
+        # No prediction is worse than that of the best lane alone: then that lane would be taken.
+        predicted = {name: times["predicted_ms"] for name, times in strategies.items()}
+        for name in ("inter", "intra", "chain", "joint"):
+            best = min(predicted["cpu"], predicted["gpu"])
+            self.assertLessEqual(predicted[name], best * (1 + 1e-9), name)
+        text = self.succeed("bench", "model", "tiny_inception", "--onnxruntime", "none").stdout
+        for part in ("tiny_inception", "packing", "arena", "probe after", "conditions", "of limit"):
             self.assertIn(part, text)
 
     def test_one_model_that_fails_leaves_the_others(self):
         (self.work / "damaged.onnx").write_text("no model")
-        report, errors = self.bench("damaged.onnx", "tiny_conv", "--onnxruntime", "none", status=1)
+        report, errors = self.bench(
+            "damaged.onnx", "tiny_conv", "--strategy", "cpu,gpu", "--onnxruntime", "none", status=1
+        )
         self.assertIn("damaged.onnx", errors)
         failed, measured = report["models"]
         self.assertIn("damaged.onnx", failed["error"])

@@ -1,0 +1,234 @@
+#include "cli/model_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cli/conditions.h"
+#include "fmt/format.h"
+#include "graph/graph.h"
+#include "platform/topology.h"
+
+namespace tandem::cli {
+namespace {
+
+// Outputs that are further apart than this, relative to the greatest magnitude, are not the same
+// network's. tools/compare_zoo.py judges more finely.
+constexpr double kSameOutputs = 1e-2;
+
+// --- agreement ---
+
+double element(const HostTensor& tensor, int64_t i) {
+  return tensor.type == DataType::kFloat32 ? tensor.data<float>()[i]
+                                           : static_cast<double>(tensor.data<int64_t>()[i]);
+}
+
+// Of all outputs, the greatest; infinite where shapes differ, or either has a NaN.
+Difference difference(const std::vector<HostTensor>& outputs,
+                      const std::vector<HostTensor>& expected) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Difference worst;
+  if (outputs.size() != expected.size()) return {kInfinity, kInfinity};
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    if (outputs[o].dims != expected[o].dims) return {kInfinity, kInfinity};
+    double greatest = 0;
+    double magnitude = 0;
+    for (int64_t i = 0; i < outputs[o].size(); ++i) {
+      const double off = std::abs(element(outputs[o], i) - element(expected[o], i));
+      greatest = std::isnan(off) ? kInfinity : std::max(greatest, off);
+      magnitude = std::max(magnitude, std::abs(element(expected[o], i)));
+    }
+    worst.absolute = std::max(worst.absolute, greatest);
+    if (greatest > 0) worst.relative = std::max(worst.relative, greatest / magnitude);
+  }
+  return worst;
+}
+
+// --- reports ---
+
+nlohmann::json times_json(const Samples& samples) {
+  const Summary time = samples.summary();
+  return {{"median_ms", time.median}, {"p90_ms", time.p90}, {"min_ms", time.min},
+          {"spread", time.spread},    {"runs", time.count}, {"dropped_runs", samples.dropped()}};
+}
+
+// Without calibration, which is kept for the next time.
+double initialization_ms(const Contender& contender) {
+  const SessionTimes& times = contender.session->times();
+  return times.schedule_ms + times.memory_ms + times.bind_ms;
+}
+
+nlohmann::json strategy_json(const ModelReport& report, size_t index,
+                             const std::vector<std::string>& lane_names) {
+  const Contender& contender = report.contenders[index];
+  nlohmann::json json = times_json(contender.milliseconds);
+  if (report.predicted_ms[index] > 0) json["predicted_ms"] = report.predicted_ms[index];
+  json["init_ms"] = initialization_ms(contender);
+  json["search_ms"] = contender.session->times().schedule_ms;
+  json.update(session_json(contender, *report.model, lane_names));
+  if (const auto ratio = report.ratio(contender)) json["over_onnxruntime"] = *ratio;
+  if (const auto off = report.difference_of(contender)) {
+    json["max_difference"] = off->absolute;
+    json["max_relative_difference"] = off->relative;
+  }
+  if (const auto limit = report.limit()) {
+    const double speed_up = limit->best_ms / contender.milliseconds.summary().median;
+    json["speed_up_over_best_lane"] = speed_up;
+    json["share_of_limit"] = speed_up / limit->speed_up;
+  }
+  return json;
+}
+
+nlohmann::json rival_json(const Rival& rival) {
+  nlohmann::json json = times_json(rival.milliseconds);
+  json["version"] = rival.version;
+  json["cores"] = rival.cores;
+  json["load_ms"] = rival.load_ms;
+  if (rival.memory) {
+    json["memory"] = {{"arena_bytes", rival.memory->arena_bytes},
+                      {"planned_bytes", rival.memory->planned_bytes}};
+  }
+  return json;
+}
+
+}  // namespace
+
+std::optional<Difference> ModelReport::difference_of(const Contender& contender) const {
+  if (rival.outputs.empty()) return std::nullopt;
+  return difference(contender.outputs, rival.outputs);
+}
+
+nlohmann::json report_json(const ModelReport& report, const std::vector<std::string>& lane_names) {
+  nlohmann::json json = {{"model", report.name},
+                         {"operators", report.model->graph().operators().size()},
+                         {"load_ms", load_times_json(report.model->load_times())},
+                         {"strategies", nlohmann::json::object()},
+                         {"onnxruntime_ms", nullptr},
+                         {"onnxruntime_threads", report.rival.threads},
+                         {"probe_before", to_json(report.before)},
+                         {"probe_after", to_json(report.after)},
+                         {"conditions", report.conditions}};
+  for (size_t i = 0; i < report.contenders.size(); ++i) {
+    json["strategies"][report.contenders[i].strategy] = strategy_json(report, i, lane_names);
+  }
+  if (report.rival.has_time()) {
+    json["onnxruntime_ms"] = report.rival.milliseconds.summary().median;
+  }
+  if (!report.rival.version.empty()) json["onnxruntime"] = rival_json(report.rival);
+  if (!report.rival.error.empty()) json["onnxruntime_error"] = report.rival.error;
+  const auto limit = report.limit();
+  if (limit) json["limit"] = limit->speed_up;
+  if (const Contender* joint = report.joint()) {
+    json["init_ms"] = initialization_ms(*joint);
+    json["search_ms"] = joint->session->times().schedule_ms;
+    if (limit) {
+      const double speed_up = limit->best_ms / joint->milliseconds.summary().median;
+      json["speedup_joint"] = speed_up;
+      json["of_limit"] = speed_up / limit->speed_up;
+    }
+  }
+  return json;
+}
+
+void print_report(const ModelReport& report, const std::vector<std::string>& lane_names) {
+  const auto line = [](const std::string& name, const Samples& samples) {
+    const Summary time = samples.summary();
+    std::string text =
+        fmt::format("  {:12} median {:9.3f} ms   p90 {:9.3f}   min {:9.3f}   spread {:4.1f}%", name,
+                    time.median, time.p90, time.min, 100 * time.spread);
+    if (samples.dropped() > 0) text += fmt::format("   ({} runs left out)", samples.dropped());
+    return text;
+  };
+  const LoadTimes& load = report.model->load_times();
+  fmt::print("{}: {} operators; read in {:.0f} ms, imported in {:.0f}, passes {:.0f}\n",
+             report.name, report.model->graph().operators().size(), load.parse_ms, load.import_ms,
+             load.pass_ms);
+  const std::optional<Limit> limit = report.limit();
+  for (size_t i = 0; i < report.contenders.size(); ++i) {
+    const Contender& contender = report.contenders[i];
+    std::string text = line(contender.strategy, contender.milliseconds);
+    if (const double predicted = report.predicted_ms[i]; predicted > 0) {
+      text += fmt::format("   predicted {:.3f} ({:+.0f}%)", predicted,
+                          100 * (predicted / contender.milliseconds.summary().median - 1));
+    }
+    if (const auto ratio = report.ratio(contender)) {
+      text += fmt::format("   {:.2f}x ONNX Runtime's time", *ratio);
+    }
+    if (limit) {
+      text +=
+          fmt::format(", {:.2f} of the limit",
+                      limit->best_ms / contender.milliseconds.summary().median / limit->speed_up);
+    }
+    if (const auto off = report.difference_of(contender)) {
+      text += fmt::format(", outputs differ by {:.1e}", off->absolute);
+    }
+    fmt::print("{}\n{}", text, session_text(contender, *report.model, lane_names, "    "));
+  }
+  if (report.rival.has_time()) {
+    fmt::print("{}   version {}, {} threads on cores {}, loaded in {:.0f} ms\n",
+               line("onnxruntime", report.rival.milliseconds), report.rival.version,
+               report.rival.threads, to_processor_list(report.rival.cores), report.rival.load_ms);
+  }
+  if (report.rival.memory) {
+    fmt::print("    memory: arena {:.1f} MB, activations as planned {:.1f} MB\n",
+               static_cast<double>(report.rival.memory->arena_bytes) / 1e6,
+               static_cast<double>(report.rival.memory->planned_bytes) / 1e6);
+  }
+  fmt::print("  probe before: {}\n  probe after:  {}\n", to_text(report.before),
+             to_text(report.after));
+}
+
+void print_table(const std::vector<nlohmann::json>& models, const BenchModelFlags& flags) {
+  const auto number = [](const nlohmann::json& model, const char* name) {
+    const auto found = model.find(name);
+    const bool known = found != model.end() && !found->is_null();
+    return known ? fmt::format("{:.2f}", found->get<double>()) : std::string("-");
+  };
+  std::string header = fmt::format("\n{:22}", "ms (predicted)");
+  for (const std::string& strategy : flags.strategies) header += fmt::format(" {:>17}", strategy);
+  fmt::print("{} {:>12} {:>8} {:>9} {:>6} {:>9} {:>15}\n", header, "onnxruntime", "/ORT", "joint",
+             "limit", "of limit", "search ms");
+  for (const nlohmann::json& model : models) {
+    if (!model.contains("strategies")) continue;
+    std::string row = fmt::format("{:22}", model["model"].get<std::string>());
+    for (const std::string& strategy : flags.strategies) {
+      const nlohmann::json& times = model["strategies"][strategy];
+      row += fmt::format(" {:>17}", fmt::format("{} ({})", number(times, "median_ms"),
+                                                number(times, "predicted_ms")));
+    }
+    const bool joint = model["strategies"].contains("joint");
+    const std::string ratio =
+        joint ? number(model["strategies"]["joint"], "over_onnxruntime") : std::string("-");
+    const std::string search =
+        joint ? fmt::format("{:.0f} ({:.0f}%)", model["search_ms"].get<double>(),
+                            100 * model["search_ms"].get<double>() /
+                                std::max(model["init_ms"].get<double>(), 1e-3))
+              : std::string("-");
+    fmt::print("{} {:>12} {:>8} {:>8}x {:>6} {:>9} {:>15}\n", row, number(model, "onnxruntime_ms"),
+               ratio, number(model, "speedup_joint"), number(model, "limit"),
+               number(model, "of_limit"), search);
+  }
+  fmt::print(
+      "/ORT: joint's time over ONNX Runtime's; joint: times as fast as the best lane alone; "
+      "search: "
+      "what joint took to plan (of its initialization)\n");
+}
+
+Status judge(const ModelReport& report) {
+  if (!report.rival.error.empty() && !report.rival.missing) {
+    return failed_precondition(
+        fmt::format("{}: ONNX Runtime: {}", report.name, report.rival.error));
+  }
+  for (const Contender& contender : report.contenders) {
+    const auto off = report.difference_of(contender);
+    if (off && !(off->relative <= kSameOutputs)) {
+      return internal_error(fmt::format(
+          "{}: the outputs of strategy {} differ from ONNX Runtime's by {:.2g}, {:.2g} of the "
+          "greatest; 'tandem run --verify' looks for the operator",
+          report.name, contender.strategy, off->absolute, off->relative));
+    }
+  }
+  return {};
+}
+
+}  // namespace tandem::cli
