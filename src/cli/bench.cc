@@ -184,6 +184,27 @@ void add_bench_schedule(CLI::App& bench, Status* outcome) {
   schedule->callback([flags, outcome] { *outcome = bench_schedule(*flags); });
 }
 
+void add_bench_papers(CLI::App& bench, Status* outcome) {
+  const auto flags = std::make_shared<BenchPapersFlags>();
+  CLI::App* papers = bench.add_subcommand(
+      "papers", "Tables like those of two papers on co-execution, on SIMULATED phones");
+  papers->add_option("--platform", flags->platforms, "Of the papers' four; default: all")
+      ->delimiter(',');
+  papers->add_option("--networks", flags->networks, "Of 'tandem zoo list'")->delimiter(',');
+  papers
+      ->add_option("--samples", flags->samples, "Layers of each family that predictors learn from")
+      ->check(at_least(30))
+      ->capture_default_str();
+  papers
+      ->add_option("--layers", flags->layers,
+                   "Layers of each family to divide; 0: all of bench/shapes/set_*.csv")
+      ->check(at_least(0))
+      ->capture_default_str();
+  papers->add_option("--seed", flags->seed, "Of drawn layers and noise")->capture_default_str();
+  papers->add_flag("--json", flags->json, "Print JSON");
+  papers->callback([flags, outcome] { *outcome = bench_papers(*flags); });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app, Status* outcome) {
@@ -210,6 +231,7 @@ void add_bench_command(CLI::App& app, Status* outcome) {
   add_bench_op(*bench, outcome);
   add_bench_model(*bench, outcome);
   add_bench_schedule(*bench, outcome);
+  add_bench_papers(*bench, outcome);
 }
 
 }  // namespace tandem::cli

@@ -73,4 +73,16 @@ struct BenchScheduleFlags {
 
 Status bench_schedule(const BenchScheduleFlags& flags);
 
+struct BenchPapersFlags {
+  std::vector<std::string> platforms{"pixel4", "pixel5", "moto_edge_2022", "oneplus11"};
+  std::vector<std::string> networks{"vgg16",        "resnet18",      "inception_v3",
+                                    "mobilenet_v2", "squeezenet1_1", "vit_b_32"};
+  int samples = 400;  // layers of each family to learn from
+  int layers = 0;     // of each family to divide; 0: all of bench/shapes/set_*.csv
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+Status bench_papers(const BenchPapersFlags& flags);
+
 }  // namespace tandem::cli

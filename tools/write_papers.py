@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/papers.md from `tandem bench papers --json`.
+
+Usage: tools/write_papers.py build/release/tandem
+       tools/write_papers.py report.json
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "papers.md"
+MARK = "<!-- tables -->"
+FAMILIES = {"linear": "Linear layers", "conv": "Convolutions"}
+
+
+def table(columns, rows):
+    return ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns),
+            *("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows), ""]
+
+
+def both(value):
+    return f"{value['mean']:.2f} / {value['best']:.2f}"
+
+
+def layers(report, family):
+    published = report["published"]
+    rows = []
+    for row in report["layers"]:
+        if row["family"] != family:
+            continue
+        ways = row["speed_up"]
+        best = ways["best"]
+        last = row["platform"] == published["platform"] and row["threads"] == 3
+        rows.append([
+            row["platform"], row["threads"], f"{row['cpu_us_over_gpu_us_median']:.2f}", both(row["bound"]),
+            *(both(best[how]["over_better_lane"])
+              for how in ("exhaustive", "predicted", "predicted_without_kernels")),
+            both(best["exhaustive"]["over_gpu"]), both(best["predicted"]["over_gpu"]),
+            f"{published[family]['exhaustive']} / {published[family]['predicted']}" if last else "-"])
+    count = next(row["count"] for row in report["layers"] if row["family"] == family)
+    return [f"### {FAMILIES[family]} ({count}): speed-up, mean / best (simulated)", "",
+            "The paper's column: its best, exhaustive / predicted; the shared reading of its abstract does not say "
+            "over which lane or with how many threads.", "",
+            *table(["platform", "threads", "CPU / GPU time, median", "bound", "exhaustive", "predicted",
+                    "without kernels", "exhaustive, over the GPU", "predicted, over the GPU", "paper"], rows)]
+
+
+def events(report):
+    rows = []
+    for row in report["layers"]:
+        ways = row["speed_up"]
+        cells = []
+        for way in ("best", "event", "event_to_cpu"):
+            for how in ("exhaustive", "predicted"):
+                cells.append(both(ways[way][how]["over_better_lane"]))
+            cells.append(f"{ways[way]['exhaustive']['divided']} of {row['count']}")
+        if row["threads"] == 3:
+            rows.append([row["platform"], row["family"], *cells])
+    names = [f"{way}: {what}" for way in ("SVM or best", "events", "events, to the CPU")
+             for what in ("exhaustive", "predicted", "divided")]
+    return ["### Synchronisation, three threads: speed-up over the better lane, mean / best (simulated)", "",
+            *table(["platform", "layers", *names], rows)]
+
+
+def errors(report):
+    rows = []
+    for row in report["predictor_errors"]:
+        ours, without = row["predicted"], row["predicted_without_kernels"]
+        rows.append([row["platform"], row["lane"], row["family"], row["trained_on"], row["slices"],
+                     f"{100 * ours['mape']:.1f}", f"{100 * ours['within_10']:.0f}",
+                     f"{100 * without['mape']:.1f}", f"{100 * without['within_10']:.0f}"])
+    return ["### Errors of predictors on the sets' layers and all of their parts (simulated)", "",
+            *table(["platform", "lane", "layers", "rows learned from (both kinds)", "slices predicted", "MAPE, %",
+                    "within 10%, %", "without kernels: MAPE, %", "within 10%, %"], rows)]
+
+
+def precisions(report):
+    rows = []
+    names = {"gpu_f32": "GPU in f32", "cpu_f16": "CPU in f16"}
+    other = {(name, row["platform"], row["threads"], row["family"]): row
+             for name, found in report["other_precisions"].items() for row in found}
+    for row in report["layers"]:
+        if row["threads"] != 3:
+            continue
+        cells = []
+        for candidate in [row, *(other[(name, row["platform"], 3, row["family"])] for name in names)]:
+            speed_up = candidate["speed_up"]["best"]["exhaustive"]
+            cells += [f"{candidate['cpu_us_over_gpu_us_median']:.2f}", both(speed_up["over_better_lane"]),
+                      both(speed_up["over_gpu"])]
+        rows.append([row["platform"], row["family"], *cells])
+    columns = [f"{name}: {what}" for name in ("as it is", *names.values())
+               for what in ("CPU / GPU", "over the better lane", "over the GPU")]
+    return ["### Other precisions, three threads, exhaustive: speed-up, mean / best (simulated)", "",
+            "As it is: f32 on the CPU and f16 on the GPU, as TensorFlow Lite's usual settings have it.", "",
+            *table(["platform", "layers", *columns], rows)]
+
+
+def networks(report):
+    rows = []
+    for row in report["networks"]:
+        strategies = row["strategies"]
+        alone = row["alone_ms"]
+        rows.append([row["network"], row["platform"], row["sync"],
+                     *(f"{alone[lane]:.2f}" for lane in ("cpu alone", "gpu alone")),
+                     *(f"{strategies[name]['speed_up']:.3f}" for name in ("inter", "intra", "joint")),
+                     f"{strategies['joint']['ms']:.2f}", f"{strategies['joint']['search_ms']:.0f}"])
+    means = []
+    for platform in dict.fromkeys(row["platform"] for row in report["networks"]):
+        mine = [row["strategies"] for row in report["networks"] if row["platform"] == platform]
+        means.append([platform, *(f"{sum(s[name]['speed_up'] for s in mine) / len(mine):.3f}"
+                                  for name in ("inter", "intra", "joint"))])
+    return ["## Networks", "", "### Speed-up over the better lane alone (simulated)", "",
+            *table(["network", "platform", "sync", "CPU, ms", "GPU, ms", "inter", "intra", "joint", "joint, ms",
+                    "search, ms"], rows),
+            *table(["platform, mean of networks", "inter", "intra", "joint"], means)]
+
+
+def clusters(report):
+    rows = [[row["network"], row["platform"], row["lanes"],
+             f"{row['two_lanes']['ms']:.2f} ({row['two_lanes']['what']})", f"{row['all']['ms']:.2f}",
+             f"{row['speed_up']:.3f}", f"{row['two_lanes']['energy_mj']:.0f}", f"{row['all']['energy_mj']:.0f}"]
+            for row in report["clusters"]]
+    return ["## What the papers do not have", "", "### A lane for each cluster of cores, and the GPU (simulated)", "",
+            "Beside the best schedule of two lanes (the platform's first CPU lane and the GPU).", "",
+            *table(["network", "platform", "lanes", "two lanes, ms", "all, ms", "speed-up", "two lanes, mJ",
+                    "all, mJ"], rows)]
+
+
+def fronts(report):
+    rows = []
+    for row in report["fronts"]:
+        points = "; ".join(f"{point['what']} {point['ms']:.2f} ms, {point['energy_mj']:.0f} mJ"
+                           for point in row["front"])
+        rows.append([row["network"], row["platform"], points])
+    return ["### Latency and energy (simulated)", "",
+            "Of each lane alone, every strategy with two lanes, each cluster alone and `joint` with all of them: those "
+            "that no other beats in both. Power in platform files is estimated, so energy is no more than that.", "",
+            *table(["network", "platform", "front"], rows)]
+
+
+def what_if(report):
+    rows = [[row["network"], row["platform"], f"{row['compute_units']}{' (as it is)' if row['as_it_is'] else ''}",
+             f"{row['cpu_ms']:.2f}", f"{row['gpu_ms']:.2f}", f"{row['joint_ms']:.2f}", f"{row['speed_up']:.3f}"]
+            for row in report["what_if"]]
+    return ["### What if the GPU had half or twice its compute units? (simulated)", "",
+            "Nothing else changes, caches and clocks neither. Single questions: `tandem simulate MODEL --platform P --set "
+            "gpu.compute_units=6`.", "",
+            *table(["network", "platform", "compute units", "CPU, ms", "GPU, ms", "joint, ms",
+                    "speed-up over the better lane"], rows)]
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    if sys.argv[1].endswith(".json"):
+        text = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
+    else:
+        text = subprocess.run([sys.argv[1], "bench", "papers", "--json"], check=True, capture_output=True,
+                              text=True).stdout
+    report = json.loads(text)
+    lines = [MARK, "", "## Single layers", "", *layers(report, "linear"), *layers(report, "conv"), *events(report),
+             *errors(report), *precisions(report), *networks(report), *clusters(report), *fronts(report),
+             *what_if(report)]
+    head = PAGE.read_text(encoding="utf-8").split(MARK)[0]
+    PAGE.write_text(head + "\n".join(lines).rstrip() + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
