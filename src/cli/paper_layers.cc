@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "cli/layer_split.h"
+#include "cli/layer_times.h"
 #include "cli/progress.h"
 #include "cli/shape_sets.h"
 #include "lane/sim/world.h"
 #include "platform/simulated_platform.h"
 #include "predict/metrics.h"
 #include "profile/describe_slice.h"
-#include "support/statistics.h"
 #include "zoo/random.h"
 
 namespace tandem::cli {
@@ -127,21 +127,6 @@ Status train(Subject& subject) {
   return {};
 }
 
-struct Choice {
-  double us = 0;  // simulated, of what was chosen
-  bool divided = false;
-};
-
-// Times of a layer with some number of threads.
-struct LayerTimes {
-  double cpu_us = 0;
-  double gpu_us = 0;
-  // By exchange and by who chose: "exhaustive", and names of kKnowledge.
-  std::map<std::string, std::map<std::string, Choice>> choices;
-
-  double better_lane_us() const { return std::min(cpu_us, gpu_us); }
-};
-
 // Predictions of the whole layer (first) and of each cut's part.
 using Predictions = std::vector<double>;
 
@@ -212,51 +197,6 @@ StatusOr<LayerTimes> divide(Subject& subject, const DivisibleLayer& layer, int t
     for (const LayerCut& cut : layer.cuts()) expect(lane == kCpu ? cut.cpu : cut.gpu);
   }
   return times;
-}
-
-struct MeanAndBest {
-  double sum = 0;
-  double best = 0;
-  int count = 0;
-
-  void add(double value) {
-    sum += value;
-    best = std::max(best, value);
-    ++count;
-  }
-  json to_json() const { return {{"mean", count > 0 ? sum / count : 0}, {"best", best}}; }
-};
-
-json summary_of(const std::vector<LayerTimes>& layers) {
-  json summary;
-  MeanAndBest bound;
-  std::vector<double> cpu_to_gpu;
-  std::map<std::string, std::map<std::string, MeanAndBest>> over_better;
-  std::map<std::string, std::map<std::string, MeanAndBest>> over_gpu;
-  std::map<std::string, std::map<std::string, int>> divided;
-  for (const LayerTimes& layer : layers) {
-    const double ratio = layer.cpu_us / layer.gpu_us;
-    cpu_to_gpu.push_back(ratio);
-    bound.add(1 + std::min(ratio, 1 / ratio));
-    for (const auto& [exchange, choices] : layer.choices) {
-      for (const auto& [how, choice] : choices) {
-        over_better[exchange][how].add(layer.better_lane_us() / choice.us);
-        over_gpu[exchange][how].add(layer.gpu_us / choice.us);
-        divided[exchange][how] += choice.divided;
-      }
-    }
-  }
-  summary["count"] = layers.size();
-  summary["bound"] = bound.to_json();
-  summary["cpu_us_over_gpu_us_median"] = tandem::summarize(cpu_to_gpu).median;
-  for (const auto& [exchange, hows] : over_better) {
-    for (const auto& [how, speed_up] : hows) {
-      summary["speed_up"][exchange][how] = {{"over_better_lane", speed_up.to_json()},
-                                            {"over_gpu", over_gpu[exchange][how].to_json()},
-                                            {"divided", divided[exchange][how]}};
-    }
-  }
-  return summary;
 }
 
 StatusOr<std::vector<CountedShape>> set_of(Family family, int most) {
