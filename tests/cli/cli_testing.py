@@ -28,7 +28,9 @@ class CliTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="tandem-cli-test-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        self.environment = dict(os.environ, XDG_CACHE_HOME=str(self.cache))
+        # What the user's machine has measured and learnt is neither used nor replaced.
+        self.environment = dict(
+            os.environ, XDG_CACHE_HOME=str(self.cache), XDG_DATA_HOME=str(self.folder / "data"))
         self.work = self.folder / "work"
         self.work.mkdir()
 
