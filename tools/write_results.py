@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what docs/results.md shows, and writes it. Takes some ten minutes; leave the machine alone.
+"""Measures what docs/results.md shows, and writes it. Takes some twenty minutes; leave the machine alone.
 
 Every table says by which command it was made, on what, when, and at which revision. With --sections
 only those are measured; the file's others stay.
@@ -50,7 +50,9 @@ def priority():
 
 
 def conditions(report):
-    facts = report["conditions"]
+    facts = report.get("conditions")
+    if facts is None:  # nothing was measured: the measurements are older
+        return f"Platform: {report['platform']}. Revision {revision()}.\n"
     lanes = "; ".join(
         f"{lane['name']} on cores {','.join(map(str, lane['cores'])) or 'of its own'} "
         f"({lane['description']})"
@@ -305,7 +307,63 @@ class Results:
         return "Networks", command, text + table(header, rows), report
 
 
-SECTIONS = ("synchronization", "operators", "lanes", "networks", "memory", "initialization", "start")
+    def predictors(self):
+        command, report = self.command("train")
+        rows = [
+            [
+                f["lane"], f["family"], f["rows"], f["shapes"],
+                *(f"{100 * f['ours'][key]:.1f}" for key in ("mape", "p90", "within_10")),
+                f"{100 * f['without_kernel']['mape']:.1f}", f"{100 * f['flops_only']['mape']:.1f}",
+                f"{100 * f['noise']['used']:.1f}",
+                f"{100 * f['target']:.1f} {'reached' if f['meets_target'] else 'missed'}",
+            ]
+            for f in report["families"]
+        ]
+        header = [
+            "lane", "family", "rows", "shapes", "MAPE", "p90", "within 10%", "without kernel features",
+            "FLOPs only", "noise", "target",
+        ]
+        text = (
+            "Errors in % of measured times on shapes held out, after `tandem profile` on this "
+            "machine; docs/predictors.md says what the columns mean.\n\n"
+        )
+        return "Predictors", command, text + table(header, rows), report
+
+    def split_set(self, name):
+        command, report = self.command("bench", "op", "--set", name, "--costs", "predicted")
+        rows = [
+            [
+                o["name"], o["shape"], *(f"{o[f'{who}_ms']:.3f}" for who in ("cpu", "gpu", "chosen")),
+                o["chosen"], f"{o['grid_ms']:.3f}", o["grid"], f"{o['limit']:.2f}",
+                f"{o['corun_limit']:.2f}", o["bound"],
+            ]
+            for o in report["operators"]
+        ]
+        header = [
+            "from", "operator", "cpu ms", "gpu ms", "chosen ms", "chosen", "best of grid ms",
+            "best of grid", "limit", "co-running limit", "bound by",
+        ]
+        text = (
+            f"Mean speed-up over the better lane: chosen {report['mean_speedup_chosen']:.3f}, best of "
+            f"an exhaustive search, measured afresh, {report['mean_speedup_grid']:.3f}; at most "
+            f"{report['max_speedup_chosen']:.2f}. Attained (mean of grid over chosen): "
+            f"{report['attained']:.3f}, target 0.97. Of the co-running limit, where computing bounds: "
+            f"{report['mean_of_corun_limit']:.3f}, target 0.93. docs/splitting.md says what is "
+            "measured. Splits are predicted by the predictors above.\n\n"
+        )
+        return command, text + table(header, rows), report
+
+    def linear_splits(self):
+        return "Linear layers split", *self.split_set("linear")
+
+    def convolution_splits(self):
+        return "Convolutions split", *self.split_set("conv")
+
+
+SECTIONS = (
+    "synchronization", "operators", "lanes", "networks", "memory", "initialization", "start",
+    "predictors", "linear_splits", "convolution_splits",
+)
 
 
 def read_sections(path):
