@@ -13,10 +13,10 @@ struct AdversaryOptions {
   double seconds = 60;
   uint64_t seed = 1;
   int keep = 10;             // the worst ones, each from another start
-  int fewest_operators = 4;  // small enough for branch and bound to prove optima
-  int most_operators = 12;
+  int fewest_operators = 6;  // small enough for branch and bound to prove optima
+  int most_operators = 18;
   int steps = 120;        // from each start
-  double exact_ms = 200;  // what takes longer to prove is given up
+  double exact_ms = 400;  // what takes longer to prove is given up
 };
 
 struct Adversary {
