@@ -335,7 +335,7 @@ class Results:
             [
                 o["name"], o["shape"], *(f"{o[f'{who}_ms']:.3f}" for who in ("cpu", "gpu", "chosen")),
                 o["chosen"], f"{o['grid_ms']:.3f}", o["grid"], f"{o['limit']:.2f}",
-                f"{o['corun_limit']:.2f}", o["bound"],
+                "not told" if o["corun_limit"] is None else f"{o['corun_limit']:.2f}", o["bound"],
             ]
             for o in report["operators"]
         ]
@@ -391,7 +391,9 @@ def main():
         if name in arguments.sections:
             title, command, text, report = getattr(results, name)()
             sections[title] = f"## {title}\n\n`{command}`\n\n{text}\n{conditions(report)}"
-    arguments.output.write_text("\n".join([INTRODUCTION, *sections.values()]), encoding="utf-8")
+            arguments.output.write_text(
+                "\n".join([INTRODUCTION, *sections.values()]), encoding="utf-8"
+            )
 
 
 if __name__ == "__main__":
