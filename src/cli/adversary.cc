@@ -6,8 +6,8 @@
 
 #include "fmt/format.h"
 #include "schedule/mode_scheduler.h"
-#include "schedule/random_numbers.h"
 #include "schedule/random_problem.h"
+#include "support/random_numbers.h"
 #include "support/stopwatch.h"
 
 namespace tandem::cli {

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "fmt/format.h"
-#include "schedule/random_numbers.h"
 #include "schedule/random_problem.h"
+#include "support/random_numbers.h"
 
 namespace tandem::cli {
 namespace {

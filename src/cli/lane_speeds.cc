@@ -9,11 +9,13 @@
 #include <iterator>
 
 #include "cli/baseline.h"
+#include "cli/random_tensor.h"
 #include "cli/single_operator.h"
 #include "fmt/format.h"
 #include "lane/cpu/kernel.h"
 #include "lane/cpu/team_size.h"
 #include "platform/topology.h"
+#include "profile/graph_memory.h"
 #include "support/clock.h"
 
 namespace tandem::cli {
@@ -67,7 +69,7 @@ StatusOr<SpeedContender> baseline_contender(const Site& site, Role role, MakeBas
 
 // One implementation of a CPU lane with all that its kernel uses.
 struct CpuImplementation {
-  OperatorMemory memory;
+  GraphMemory memory;
   cpu::Resources resources;
   std::unique_ptr<cpu::Kernel> kernel;
 };
@@ -101,7 +103,8 @@ StatusOr<std::vector<SpeedContender>> implementation_contenders(const Site& site
   const int threads = site.lane->info().max_threads;
   TANDEM_RETURN_IF_ERROR(on_thread(*site.lane_thread, [&]() -> Status {
     const cpu::TeamSize team(threads);
-    TANDEM_ASSIGN_OR_RETURN(const OperatorMemory memory, OperatorMemory::create(graph, *site.lane));
+    TANDEM_ASSIGN_OR_RETURN(const GraphMemory memory,
+                            GraphMemory::create(graph, {site.lane}, random_value));
     const cpu::Problem problem = cpu_problem(graph, memory.bindings(), threads);
     for (const cpu::Implementation* implementation : cpu::candidates(problem)) {
       if (!implementation->supports(problem).ok()) continue;

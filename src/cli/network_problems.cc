@@ -8,9 +8,9 @@
 #include "platform/platform_file.h"
 #include "schedule/local_search.h"
 #include "schedule/mode_builder.h"
-#include "schedule/random_numbers.h"
 #include "schedule/sub_problem.h"
 #include "simulate/oracle_costs.h"
+#include "support/random_numbers.h"
 #include "zoo/zoo.h"
 
 namespace tandem::cli {

@@ -25,7 +25,7 @@ StatusOr<std::unique_ptr<OperatorTrials>> OperatorTrials::create(std::shared_ptr
   const TensorBindings& bindings = trials->arena_->bindings();
   for (const TensorId input : trials->graph_->inputs()) {
     const Tensor& tensor = trials->graph_->tensor(input);
-    copy_to_view(random_tensor(tensor.type, tensor.dims, tensor.name), bindings[input]);
+    copy_to_view(random_value(tensor), bindings[input]);
   }
   trials->programs_.resize(lanes.lanes().size());
   for (size_t lane = 0; lane < lanes.lanes().size(); ++lane) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "fmt/format.h"
-#include "schedule/random_numbers.h"
+#include "support/random_numbers.h"
 #include "zoo/graph_builder.h"
 
 namespace tandem::cli {

@@ -21,4 +21,8 @@ HostTensor random_tensor(DataType type, Dims dims, std::string_view stream, floa
   return tensor;
 }
 
+HostTensor random_value(const Tensor& tensor) {
+  return random_tensor(tensor.type, tensor.dims, tensor.name);
+}
+
 }  // namespace tandem::cli

@@ -1,26 +1,14 @@
 // One operator alone on one lane, with memory of its own.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 
 #include "graph/graph.h"
 #include "lane/lane.h"
+#include "profile/graph_memory.h"
 #include "tandem/status.h"
 
 namespace tandem::cli {
-
-// Memory for every tensor of a graph that is not packed by lanes, with random inputs.
-class OperatorMemory {
- public:
-  // In memory that the lane shares with the host, if it does; outlived by the lane.
-  static StatusOr<OperatorMemory> create(const Graph& graph, Lane& lane);
-  const TensorBindings& bindings() const { return bindings_; }
-
- private:
-  std::shared_ptr<std::byte> block_;
-  TensorBindings bindings_;
-};
 
 // The graph's last operator, whole, bound and ready. Make and use it on the lane's thread; `graph`
 // outlives it.
@@ -32,10 +20,10 @@ class SingleOperator {
   Status run(int repetitions);
 
  private:
-  SingleOperator(Lane& lane, OperatorMemory memory) : lane_(lane), memory_(std::move(memory)) {}
+  SingleOperator(Lane& lane, GraphMemory memory) : lane_(lane), memory_(std::move(memory)) {}
 
   Lane& lane_;
-  OperatorMemory memory_;
+  GraphMemory memory_;
   std::unique_ptr<LaneProgram> program_;
   std::unique_ptr<Task> task_;
 };

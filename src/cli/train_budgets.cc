@@ -15,20 +15,20 @@ using nlohmann::json;
 using predict::ErrorSummary;
 using predict::SliceErrors;
 
-json to_json(const ErrorSummary& errors) {
-  return {{"rows", errors.count},
-          {"mape", errors.mape},
-          {"p90", errors.p90},
-          {"within_10", errors.within_10},
-          {"time_weighted", errors.time_weighted}};
-}
-
 // Nothing could be predicted where nothing was learned.
 std::string percent(const ErrorSummary& errors) {
   return errors.count == 0 ? "-" : fmt::format("{:.1f}", 100 * errors.mape);
 }
 
 }  // namespace
+
+json errors_json(const ErrorSummary& errors) {
+  return {{"rows", errors.count},
+          {"mape", errors.mape},
+          {"p90", errors.p90},
+          {"within_10", errors.within_10},
+          {"time_weighted", errors.time_weighted}};
+}
 
 StatusOr<TrainingBudget> parse_training_budget(const std::string& text) {
   if (text == "full") return TrainingBudget{text, std::numeric_limits<double>::infinity()};
@@ -85,12 +85,12 @@ json to_json(const BudgetErrors& errors) {
                  {"families", json::array()}};
   if (std::isfinite(errors.budget.seconds)) result["seconds"] = errors.budget.seconds;
   for (const auto& [lane, overall] : errors.lanes) {
-    json of_lane = to_json(overall);
+    json of_lane = errors_json(overall);
     of_lane["lane"] = lane;
     result["lanes"].push_back(std::move(of_lane));
   }
   for (const SliceErrors& family : errors.evaluation.families) {
-    json of_family = to_json(family.ours);
+    json of_family = errors_json(family.ours);
     of_family["lane"] = family.lane;
     of_family["family"] = to_string(family.family);
     result["families"].push_back(std::move(of_family));

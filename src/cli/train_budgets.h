@@ -32,6 +32,8 @@ StatusOr<std::vector<BudgetErrors>> errors_by_budget(
     const TrainingData& data, const std::vector<TrainingBudget>& budgets,
     const predict::SliceEvaluationOptions& options);
 
+// Errors as all of train's JSON has them.
+nlohmann::json errors_json(const predict::ErrorSummary& errors);
 nlohmann::json to_json(const BudgetErrors& errors);
 void print_budgets(const std::vector<BudgetErrors>& budgets, double seconds_measured);
 

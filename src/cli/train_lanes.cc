@@ -39,26 +39,18 @@ std::string percent_or_dash(const ErrorSummary& errors) {
   return errors.count == 0 ? "-" : fmt::format("{:.1f}", percent(errors.mape));
 }
 
-json to_json(const ErrorSummary& errors) {
-  return {{"rows", errors.count},
-          {"mape", errors.mape},
-          {"p90", errors.p90},
-          {"within_10", errors.within_10},
-          {"time_weighted", errors.time_weighted}};
-}
-
 json to_json(const SliceErrors& errors) {
   return {{"lane", errors.lane},
           {"family", to_string(errors.family)},
           {"rows", errors.rows},
           {"shapes", errors.shapes},
           {"own_model", errors.own_model},
-          {"ours", to_json(errors.ours)},
-          {"without_kernel", to_json(errors.without_kernel)},
-          {"flops_only", to_json(errors.flops_only)},
+          {"ours", errors_json(errors.ours)},
+          {"without_kernel", errors_json(errors.without_kernel)},
+          {"flops_only", errors_json(errors.flops_only)},
           {"noise",
            {{"quartiles", errors.noise.quartiles},
-            {"twins", to_json(errors.noise.twins)},
+            {"twins", errors_json(errors.noise.twins)},
             {"used", errors.noise.value()}}},
           {"target", predict::target_mape(errors.noise)},
           {"meets_target", errors.meets_target()}};
@@ -68,8 +60,8 @@ json to_json(const SlowdownErrors& errors) {
   return {{"lane", errors.lane},
           {"load", to_string(errors.load)},
           {"mean_slowdown", errors.mean},
-          {"ours", to_json(errors.ours)},
-          {"constant", to_json(errors.constant)}};
+          {"ours", errors_json(errors.ours)},
+          {"constant", errors_json(errors.constant)}};
 }
 
 json to_json(const NetworkErrors& errors) {
@@ -77,7 +69,7 @@ json to_json(const NetworkErrors& errors) {
           {"lane", errors.lane},
           {"operators", errors.operators},
           {"operators_measured", errors.measured},
-          {"errors", to_json(errors.errors)},
+          {"errors", errors_json(errors.errors)},
           {"predicted_us", errors.predicted_us},
           {"measured_us", errors.measured_us},
           {"predicted_whole_us", errors.predicted_whole_us},
@@ -314,7 +306,7 @@ class Training {
     document.update(to_json(evaluation_));
     document["lanes"] = json::array();
     for (const std::string& lane : predict::lanes_of(data_.samples)) {
-      json of_lane = to_json(overall(lane));
+      json of_lane = errors_json(overall(lane));
       of_lane["lane"] = lane;
       document["lanes"].push_back(std::move(of_lane));
     }

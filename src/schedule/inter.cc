@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "schedule/partial_schedule.h"
+
 namespace tandem {
 namespace {
 
@@ -89,25 +91,9 @@ class Timeline {
     double latest = 0;
     double after[kMaxModeLanes] = {};  // parts of this operator on the same lane
     for (int p = 0; p < tables_.part_count(op, mode); ++p) {
-      const size_t which = tables_.part(op, mode, p);
-      const int lane = tables_.lane[which];
-      double ready = std::max(free_from_[lane], after[lane]);
-      double duration = tables_.us[which];
-      unsigned others = 0;
-      for (int i = tables_.in_begin[op]; i < tables_.in_begin[op + 1]; ++i) {
-        const ModeTables::Edge& edge = tables_.edges[i];
-        const int from_mode = modes_[edge.from];
-        const size_t at = tables_.entry(edge, from_mode, mode, p);
-        others |= tables_.entries[at].lanes;
-        if (!tables_.fetch_us.empty()) duration += tables_.fetch_us[at];
-        for (unsigned mask = tables_.entries[at].waits; mask != 0; mask &= mask - 1) {
-          const int q = std::countr_zero(mask);
-          const int from_lane = tables_.lane[tables_.part(edge.from, from_mode, q)];
-          const double latency = from_lane == lane ? 0 : tables_.latency_us(from_lane, lane);
-          ready = std::max(ready, ends_[tables_.slot(edge.from, q)] + latency);
-        }
-      }
-      duration += std::popcount(others) * tables_.problem.lanes[lane].receive_us;
+      const int lane = tables_.lane[tables_.part(op, mode, p)];
+      const auto [arrived, duration] = tables_.arrival_of(modes_, ends_, op, mode, p);
+      const double ready = std::max({free_from_[lane], after[lane], arrived});
       const auto gap = gap_for(lane, ready, duration);
       const double start = std::max(ready, gap == busy_[lane].begin() ? 0 : std::prev(gap)->end);
       after[lane] = start + duration;
@@ -139,22 +125,6 @@ class Timeline {
   std::vector<double> ends_;             // by slot
   std::vector<int> modes_;
 };
-
-// `build`: ModeSchedule(free_from). Twice where lanes feed others: the second time, those are free
-// later.
-template <typename Build>
-ModeSchedule better_of_two(const ModeTables& tables, const Build& build) {
-  std::vector<double> free(tables.lanes);
-  tables.free_from(std::vector<int>(tables.lanes, 0), free.data());
-  ModeSchedule first = build(free);
-  if (!tables.has_feeders) return first;
-  std::vector<int> counts;
-  for (const auto& lane : first.lanes) counts.push_back(static_cast<int>(lane.size()));
-  tables.free_from(counts, free.data());
-  ModeSchedule second = build(free);
-  return evaluate(tables, second).makespan_us < evaluate(tables, first).makespan_us ? second
-                                                                                    : first;
-}
 
 }  // namespace
 
@@ -202,7 +172,7 @@ StatusOr<ModeSchedule> HeftScheduler::schedule(const ModeTables& tables, const S
   std::vector<int> order(tables.operators);
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return ranks[a] > ranks[b]; });
-  return better_of_two(tables, [&](const std::vector<double>& free) {
+  return build_twice(tables, [&](const std::vector<double>& free) {
     Timeline timeline(tables, free);
     for (const int op : order) {
       int best = kNone;
@@ -228,7 +198,7 @@ StatusOr<ModeSchedule> PeftScheduler::schedule(const ModeTables& tables, const S
   for (const std::vector<double>& row : costs) {
     ranks.push_back(std::accumulate(row.begin(), row.end(), 0.0) / tables.lanes);
   }
-  return better_of_two(tables, [&](const std::vector<double>& free) {
+  return build_twice(tables, [&](const std::vector<double>& free) {
     Timeline timeline(tables, free);
     std::vector<int> missing(tables.operators);
     std::vector<int> ready;

@@ -141,6 +141,30 @@ void ModeTables::free_from(const std::vector<int>& parts_on_lane, double* free) 
   }
 }
 
+ModeTables::Arrival ModeTables::arrival_of(const std::vector<int>& modes,
+                                           const std::vector<double>& ends, int op, int mode,
+                                           int p) const {
+  const size_t which = part(op, mode, p);
+  const int to_lane = lane[which];
+  Arrival arrival{0, us[which]};
+  unsigned others = 0;
+  for (int i = in_begin[op]; i < in_begin[op + 1]; ++i) {
+    const Edge& edge = edges[i];
+    const int from_mode = modes[edge.from];
+    const size_t at = entry(edge, from_mode, mode, p);
+    others |= entries[at].lanes;
+    if (!fetch_us.empty()) arrival.duration_us += fetch_us[at];
+    for (unsigned mask = entries[at].waits; mask != 0; mask &= mask - 1) {
+      const int q = std::countr_zero(mask);
+      const int from_lane = lane[part(edge.from, from_mode, q)];
+      const double latency = from_lane == to_lane ? 0 : latency_us(from_lane, to_lane);
+      arrival.ready_us = std::max(arrival.ready_us, ends[slot(edge.from, q)] + latency);
+    }
+  }
+  arrival.duration_us += std::popcount(others) * problem.lanes[to_lane].receive_us;
+  return arrival;
+}
+
 double ModeTables::duration_us(const std::vector<int>& modes, int op, int p) const {
   const int mode = modes[op];
   const size_t which = part(op, mode, p);

@@ -52,6 +52,15 @@ struct ModeTables {
   void free_from(const std::vector<int>& parts_on_lane, double* free) const;
   // How long the part occupies its lane, in a solution of these modes (by operator).
   double duration_us(const std::vector<int>& modes, int op, int part) const;
+  // Of a part in that mode, when its producers are done but nothing reads it yet: when what it
+  // waits for has arrived, and how long it then occupies its lane. `modes`: of the producers;
+  // `ends`: of their parts, by slot.
+  struct Arrival {
+    double ready_us = 0;
+    double duration_us = 0;
+  };
+  Arrival arrival_of(const std::vector<int>& modes, const std::vector<double>& ends, int op,
+                     int mode, int part) const;
 
   const ModeProblem& problem;
   int lanes = 0;

@@ -36,21 +36,28 @@ class PartialSchedule {
   std::vector<int> order_;
 };
 
-// Lets `build` (OrderedModes(std::vector<double> free_from)) construct a solution twice: lanes that
-// feed others are free later the second time, by what the first one fed.
+inline const ModeSchedule& as_schedule(const ModeTables& /*tables*/, const ModeSchedule& schedule) {
+  return schedule;
+}
+inline ModeSchedule as_schedule(const ModeTables& tables, const OrderedModes& solution) {
+  return schedule_of(tables, solution);
+}
+
+// Lets `build` construct a solution (OrderedModes or ModeSchedule) from when lanes are free, twice:
+// lanes that feed others are free later the second time, by what the first one fed. The better one.
 template <typename Build>
-OrderedModes build_twice(const ModeTables& tables, const Build& build) {
+auto build_twice(const ModeTables& tables, const Build& build) {
   std::vector<double> free(tables.lanes);
   tables.free_from(std::vector<int>(tables.lanes, 0), free.data());
-  OrderedModes solution = build(free);
-  if (!tables.has_feeders) return solution;
-  const ModeSchedule first = schedule_of(tables, solution);
+  auto first = build(free);
+  if (!tables.has_feeders) return first;
+  const ModeSchedule& first_schedule = as_schedule(tables, first);
   std::vector<int> counts;
-  for (const auto& lane : first.lanes) counts.push_back(static_cast<int>(lane.size()));
+  for (const auto& lane : first_schedule.lanes) counts.push_back(static_cast<int>(lane.size()));
   tables.free_from(counts, free.data());
-  OrderedModes again = build(free);
-  const double before = evaluate(tables, first).makespan_us;
-  return evaluate(tables, schedule_of(tables, again)).makespan_us < before ? again : solution;
+  auto second = build(free);
+  const double before = evaluate(tables, first_schedule).makespan_us;
+  return evaluate(tables, as_schedule(tables, second)).makespan_us < before ? second : first;
 }
 
 }  // namespace tandem

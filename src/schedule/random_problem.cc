@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "schedule/random_numbers.h"
+#include "support/random_numbers.h"
 
 namespace tandem {
 namespace {

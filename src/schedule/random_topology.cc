@@ -2,8 +2,8 @@
 #include <array>
 #include <set>
 
-#include "schedule/random_numbers.h"
 #include "schedule/random_problem.h"
+#include "support/random_numbers.h"
 
 namespace tandem {
 namespace {

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <vector>
 
+#include "support/hash.h"
+
 namespace tandem::zoo {
 namespace {
 
@@ -49,9 +51,7 @@ void append_floats(size_t count, std::string* raw, Draw draw) {
 }  // namespace
 
 uint64_t tensor_seed(uint64_t model_seed, std::string_view tensor_name) {
-  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const char c : tensor_name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return Random(Random(model_seed).next() ^ hash).next();
+  return Random(Random(model_seed).next() ^ hash_of(tensor_name)).next();
 }
 
 void append_normal(uint64_t seed, float stddev, size_t count, std::string* raw) {
