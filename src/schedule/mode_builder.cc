@@ -57,7 +57,8 @@ std::vector<OperatorId> launched_operators(const Graph& graph) {
 
 namespace {
 
-// `modes_of`: StatusOr<std::vector<Mode>>(OperatorId), called in the graph's order.
+// `modes_of`: StatusOr<std::vector<Mode>>(OperatorId, const Placement&), called in the graph's
+// order.
 template <typename ModesOf>
 StatusOr<ModeProblem> build(const Problem& problem, const ModesOf& modes_of) {
   if (!problem.cost) return invalid_argument("modes need a cost model");
@@ -72,7 +73,7 @@ StatusOr<ModeProblem> build(const Problem& problem, const ModesOf& modes_of) {
   for (const OperatorId id : launched) {
     ModeOperator& op = result.operators.emplace_back();
     op.name = graph.op(id).name;
-    TANDEM_ASSIGN_OR_RETURN(op.modes, modes_of(id));
+    TANDEM_ASSIGN_OR_RETURN(op.modes, modes_of(id, placement));
     edges.add_edges_to(static_cast<int>(result.operators.size()) - 1);
   }
   TANDEM_RETURN_IF_ERROR(result.validate());
@@ -88,8 +89,9 @@ StatusOr<ModeProblem> build_mode_problem(const Problem& problem, const ModeOptio
     partitions.push_back(partitions_of(graph, *schedule));
   }
   std::vector<std::vector<Cut>> cuts(graph.operators().size());
-  return build(problem, [&](OperatorId id) -> StatusOr<std::vector<Mode>> {
-    OperatorModes search(problem, id);
+  const auto modes_of = [&](OperatorId id,
+                            const Placement& placement) -> StatusOr<std::vector<Mode>> {
+    OperatorModes search(problem, placement, id);
     const auto pin = std::find_if(options.pins.begin(), options.pins.end(),
                                   [&](const Pin& p) { return p.op == id; });
     if (pin != options.pins.end()) {
@@ -109,14 +111,17 @@ StatusOr<ModeProblem> build_mode_problem(const Problem& problem, const ModeOptio
       if (!partitions[s][id].empty()) add_unless_there(search.mode_of(partitions[s][id]), &modes);
     }
     return modes;
-  });
+  };
+  return build(problem, modes_of);
 }
 
 StatusOr<ModeProblem> problem_of_schedule(const Problem& problem, const Schedule& schedule) {
   const Partitions partitions = partitions_of(*problem.graph, schedule);
-  return build(problem, [&](OperatorId id) -> StatusOr<std::vector<Mode>> {
-    return std::vector<Mode>{OperatorModes(problem, id).mode_of(partitions[id])};
-  });
+  const auto modes_of = [&](OperatorId id,
+                            const Placement& placement) -> StatusOr<std::vector<Mode>> {
+    return std::vector<Mode>{OperatorModes(problem, placement, id).mode_of(partitions[id])};
+  };
+  return build(problem, modes_of);
 }
 
 StatusOr<Schedule> to_schedule(const Graph& graph, const ModeProblem& problem,

@@ -7,8 +7,6 @@
 #include <limits>
 #include <numeric>
 
-#include "schedule/placement.h"
-
 namespace tandem {
 namespace {
 
@@ -36,16 +34,31 @@ OperatorModes::Timed OperatorModes::time(int lane, const Slice& slice) {
   return entry->second = best;
 }
 
+bool OperatorModes::is_made_into_output() const {
+  std::vector<TensorRegion> made;
+  for (const TensorId output : graph_.outputs()) {
+    resolve(graph_, placement_, output, whole_region(graph_.tensor(output).dims), &made);
+  }
+  return std::any_of(made.begin(), made.end(), [this](const TensorRegion& part) {
+    return part.tensor == graph_.op(op_).output;
+  });
+}
+
 // Of the model's inputs to the lane's memory, and of its outputs back.
 double OperatorModes::copies_us(int lane, const Slice& slice) const {
   if (!problem_.lanes[lane].own_memory) return 0;
   const Operator& op = graph_.op(op_);
   const Region region = output_region(graph_, slice);
-  double us = graph_.is_output(op.output) ? leave_us(lane, slice) : 0;
+  std::vector<TensorRegion> read;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    if (graph_.tensor(op.inputs[i]).kind != TensorKind::kInput) continue;
-    const TensorRegion read{op.inputs[i], input_region(graph_, op_, static_cast<int>(i), region)};
-    if (!is_empty(read.region)) us += problem_.cost->copy_us(lane, copy_size(graph_, read));
+    if (graph_.tensor(op.inputs[i]).kind == TensorKind::kConstant) continue;
+    resolve(graph_, placement_, op.inputs[i],
+            input_region(graph_, op_, static_cast<int>(i), region), &read);
+  }
+  double us = makes_output_ ? leave_us(lane, slice) : 0;
+  for (const TensorRegion& part : read) {
+    if (graph_.tensor(part.tensor).kind != TensorKind::kInput || is_empty(part.region)) continue;
+    us += problem_.cost->copy_us(lane, copy_size(graph_, part));
   }
   return us;
 }
@@ -61,7 +74,7 @@ Part OperatorModes::part_of(int lane, const Slice& slice, const Timed& timed) co
   part.lane = lane;
   part.threads = timed.threads;
   part.us = timed.us;
-  if (!graph_.is_output(graph_.op(op_).output)) part.leave_us = leave_us(lane, slice);
+  if (!makes_output_) part.leave_us = leave_us(lane, slice);
   part.slice = slice;
   part.contention = problem_.cost->contention(lane, slice);
   return part;
@@ -79,12 +92,9 @@ Mode OperatorModes::mode_of(const Cut& cut) {
 Mode OperatorModes::mode_of(const std::vector<std::pair<int, ScheduledSlice>>& slices) {
   Mode mode;
   for (const auto& [lane, scheduled] : slices) {
-    Timed timed = time(lane, scheduled.slice);
-    if (scheduled.threads > 0) {
-      const double us = problem_.cost->slice_us(lane, scheduled.slice, scheduled.threads);
-      timed = {std::max(us + copies_us(lane, scheduled.slice), problem_.cost->enqueue_us(lane)),
-               scheduled.threads};
-    }
+    const double us = problem_.cost->slice_us(lane, scheduled.slice, scheduled.threads) +
+                      copies_us(lane, scheduled.slice);
+    const Timed timed{std::max(us, problem_.cost->enqueue_us(lane)), scheduled.threads};
     mode.parts.push_back(part_of(lane, scheduled.slice, timed));
   }
   return mode;

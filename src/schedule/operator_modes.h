@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "schedule/mode_builder.h"
+#include "schedule/placement.h"
 
 namespace tandem {
 
@@ -23,19 +24,22 @@ struct Cut {
 // The modes of one operator.
 class OperatorModes {
  public:
-  OperatorModes(const Problem& problem, OperatorId op)
+  // Both must outlive it.
+  OperatorModes(const Problem& problem, const Placement& placement, OperatorId op)
       : problem_(problem),
         graph_(*problem.graph),
+        placement_(placement),
         op_(op),
         dims_(graph_.output_of(op).dims),
         axes_(partition_axes(graph_, op)),
-        lanes_(static_cast<int>(problem.lanes.size())) {}
+        lanes_(static_cast<int>(problem.lanes.size())),
+        makes_output_(is_made_into_output()) {}
 
   // `producers`: the cuts that this operator's should be lined up with.
   std::vector<Cut> search(const std::vector<const std::vector<Cut>*>& producers, int max_modes);
   StatusOr<std::vector<Cut>> pinned(const Pin& pin);
   Mode mode_of(const Cut& cut);
-  // Of a schedule's slices of this operator.
+  // Of a schedule's slices of this operator, with the threads that it gives them.
   Mode mode_of(const std::vector<std::pair<int, ScheduledSlice>>& slices);
 
  private:
@@ -49,6 +53,8 @@ class OperatorModes {
     return Slice{op_, cut.axis, cut.places[part], cut.places[part + 1]};
   }
   Timed time(int lane, const Slice& slice);
+  // Whether a model output is, or is a view of, what the operator makes.
+  bool is_made_into_output() const;
   double copies_us(int lane, const Slice& slice) const;
   double leave_us(int lane, const Slice& slice) const;
   Part part_of(int lane, const Slice& slice, const Timed& timed) const;
@@ -70,10 +76,12 @@ class OperatorModes {
 
   const Problem& problem_;
   const Graph& graph_;
+  const Placement& placement_;
   const OperatorId op_;
   const Dims& dims_;
   const std::vector<PartitionAxis> axes_;
   const int lanes_;
+  const bool makes_output_;
   std::map<std::tuple<int, int, int64_t, int64_t>, Timed> times_;
 };
 

@@ -37,7 +37,7 @@ class Simulation {
         schedule_(schedule),
         options_(options),
         states_(schedule.lanes.size()),
-        finished_(schedule.lanes.size(), 0) {
+        ends_us_(schedule.lanes.size()) {
     std::vector<bool> own_memory;
     for (const LaneTraits& lane : problem.lanes) own_memory.push_back(lane.own_memory);
     transfers_ = plan_transfers(*problem.graph, schedule, own_memory);
@@ -129,7 +129,7 @@ class Simulation {
   bool is_there(int lane) const {
     const LaneState& state = states_[lane];
     const Wait& wait = slice(lane).waits[state.wait];
-    return finished_[wait.lane] >= static_cast<size_t>(wait.count);
+    return ends_us_[wait.lane].size() >= static_cast<size_t>(wait.count);
   }
 
   // From a phase that is over to the next one.
@@ -142,8 +142,11 @@ class Simulation {
         break;
       case Phase::kWait: {
         const double begin = state.begin_us;
-        enter(lane, Phase::kCross,
-              problem_.cost->crossing_us(slice(lane).waits[state.wait].lane, lane));
+        // Word was sent when the other slice ended, and is here already if that is long ago.
+        const Wait& wait = slice(lane).waits[state.wait];
+        const double there =
+            ends_us_[wait.lane][wait.count - 1] + problem_.cost->crossing_us(wait.lane, lane);
+        enter(lane, Phase::kCross, std::max(0.0, there - now_));
         state.begin_us = begin;  // one span
         break;
       }
@@ -166,7 +169,7 @@ class Simulation {
         break;
       case Phase::kDownload:
         note(lane, SpanKind::kDownload);
-        ++finished_[lane];
+        ends_us_[lane].push_back(now_);
         ++state.index;
         next_slice(lane);
         break;
@@ -256,7 +259,7 @@ class Simulation {
   const RunOptions& options_;
   Transfers transfers_;
   std::vector<LaneState> states_;
-  std::vector<size_t> finished_;
+  std::vector<std::vector<double>> ends_us_;  // by lane, of the slices that have ended
   double now_ = 0;
   SimulatedRun run_;
 };

@@ -23,8 +23,9 @@ struct SimulatedRun {
   std::vector<double> busy_us;  // by lane
 };
 
-// A slice starts when its lane is free, it has been enqueued (on the GPU) and what it waits for has
-// ended; crossings and copies come before it, and copies of what others read after it. What lanes
+// A slice starts when its lane is free, it has been enqueued (on the GPU) and word has come of the
+// end of what it waits for, a crossing after that end; copies come before it, and copies of what
+// others read after it. What lanes
 // take of the memory bus slows the others. The schedule must pass check_schedule(); problem.cost,
 // which must be set, says what crossings, copies and enqueueing take, and nothing else.
 SimulatedRun simulate_run(const Problem& problem, const sim::PlatformModel& model,
