@@ -59,6 +59,18 @@ void PlatformFlags::add_to(CLI::App& app) {
   app.add_option("--simulation-seed", simulation_seed_, "Of the noise")
       ->group(simulation)
       ->capture_default_str();
+  app.add_option("--throttle-after", throttle_after_,
+                 "The chip is too warm after so many inferences: clocks fall (default: never)")
+      ->check(at_least(1))
+      ->group(simulation);
+  app.add_option("--cpu-clock", throttled_.cpu, "... of the CPU to this share of the highest")
+      ->check(CLI::Range(0.01, 1.0))
+      ->group(simulation)
+      ->capture_default_str();
+  app.add_option("--gpu-clock", throttled_.gpu, "... of the GPU to this share of the highest")
+      ->check(CLI::Range(0.01, 1.0))
+      ->group(simulation)
+      ->capture_default_str();
   app.add_option("--cache-dir", cache_dir_,
                  "Where compiled programs and calibrations are kept; 'none': nowhere "
                  "(default: $XDG_CACHE_HOME/tandem)")
@@ -68,7 +80,9 @@ void PlatformFlags::add_to(CLI::App& app) {
 StatusOr<std::shared_ptr<Platform>> PlatformFlags::simulated() const {
   if (simulated_.empty()) return std::shared_ptr<Platform>();
   TANDEM_ASSIGN_OR_RETURN(sim::PlatformModel model, load_platform(simulated_, simulation_));
-  return std::shared_ptr<Platform>(make_simulated_platform(std::move(model), simulation_seed_));
+  const auto platform = make_simulated_platform(std::move(model), simulation_seed_);
+  if (throttle_after_ > 0) platform->world().throttle_after(throttle_after_, throttled_);
+  return std::shared_ptr<Platform>(platform);
 }
 
 StatusOr<PlatformOptions> PlatformFlags::options() const {

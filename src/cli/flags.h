@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "lane/sim/world.h"
 #include "platform/platform_file.h"
 #include "tandem/model.h"
 #include "tandem/platform.h"
@@ -38,6 +39,8 @@ class PlatformFlags {
   std::string simulated_;
   PlatformFileOptions simulation_;
   uint64_t simulation_seed_ = 1;
+  int throttle_after_ = 0;  // 0: never
+  sim::Clocks throttled_;
 };
 
 // Where sessions have the costs of slices from.

@@ -13,8 +13,13 @@ namespace tandem {
 
 class Adapter {
  public:
-  // `other`: who wants to be told of runs, too; may be null.
-  Adapter(size_t lanes, std::shared_ptr<Tracer> other);
+  using Now = std::function<Clock::time_point()>;
+
+  // For a session with options.adapt that has a plan: sees to it that costs are known, and that
+  // `plan` has a prediction. `now`: the clock that runs of the session pass on; planning may take a
+  // share of that time. kInvalidArgument for plans that are not to be changed.
+  static StatusOr<std::unique_ptr<Adapter>> create(Planner& planner, const SessionOptions& options,
+                                                   Plan* plan, Now now = &Clock::now);
 
   // For executors of the session's schedule.
   const std::shared_ptr<SpeedTracer>& tracer() const { return tracer_; }
@@ -30,8 +35,11 @@ class Adapter {
   void adapt(Planner& planner, Plan* plan, const std::function<Status(Plan)>& take);
 
  private:
+  // `other`: who wants to be told of runs, too; may be null.
+  Adapter(size_t lanes, std::shared_ptr<Tracer> other, Now now);
   Status try_to_adapt(Planner& planner, Plan* plan, const std::function<Status(Plan)>& take);
 
+  const Now now_;
   std::shared_ptr<SpeedTracer> tracer_;
   Adaptation adaptation_;
   Clock::time_point not_before_;  // again

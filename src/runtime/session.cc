@@ -71,7 +71,6 @@ class SessionImpl final : public Session {
   Status set_up(Schedule schedule, Engine* engine);
   Status bind(Engine* engine, std::shared_ptr<Tracer> tracer,
               std::vector<std::shared_ptr<LaneProgram>> programs);
-  Status start_watching();
   // Before a run that another one went well before.
   void adapt_if_due();
   Status take(Plan plan);
@@ -115,26 +114,12 @@ Status SessionImpl::prepare() {
                           LaneCrew::acquire(crew_, Clock::now() + kLeasePatience));
   TANDEM_ASSIGN_OR_RETURN(planner_, Planner::create(graph_, platform_, crew_, options_));
   TANDEM_ASSIGN_OR_RETURN(plan_, make_plan());
+  if (options_.adapt) {
+    TANDEM_ASSIGN_OR_RETURN(adapter_, Adapter::create(*planner_, options_, &plan_));
+  }
   times_.calibrate_ms = planner_->calibrate_ms();
   times_.schedule_ms = planner_->schedule_ms();
-  if (options_.adapt) TANDEM_RETURN_IF_ERROR(start_watching());
   return set_up(plan_.schedule, &main_);
-}
-
-Status SessionImpl::start_watching() {
-  const std::string& strategy = plan_.schedule.strategy;
-  if (options_.schedule || strategy == "cpu" || strategy == "gpu") {
-    return invalid_argument(
-        fmt::format("to adapt, a session needs a strategy that divides work over lanes, and has {}",
-                    options_.schedule ? "a schedule that was given" : "'" + strategy + "'"));
-  }
-  TANDEM_RETURN_IF_ERROR(make_scheduler(strategy).status());
-  adapter_ = std::make_unique<Adapter>(crew_->lanes().size(), options_.tracer);
-  if (planner_->has_costs()) return {};
-  TANDEM_RETURN_IF_ERROR(planner_->prepare_costs());
-  times_.calibrate_ms = planner_->calibrate_ms();
-  TANDEM_ASSIGN_OR_RETURN(plan_.prediction, planner_->predict(plan_.schedule));
-  return {};
 }
 
 StatusOr<Plan> SessionImpl::make_plan() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/reference.h"
+#include "runtime/adapter.h"
 #include "runtime/memory_plan.h"
 #include "runtime/planner.h"
 #include "simulate/oracle_costs.h"
@@ -54,9 +55,19 @@ class SimulatedSession final : public Session {
   StatusOr<HostTensor> tensor(const std::string& name) const override;
   const std::string& fall_back_reason() const override { return no_fall_back_; }
   const SessionMemory& memory() const override { return memory_; }
-  const Adaptation& adaptation() const override { return no_adaptation_; }
+  const Adaptation& adaptation() const override {
+    static const Adaptation kNothing;
+    return adapter_ ? adapter_->adaptation() : kNothing;
+  }
 
  private:
+  // The clock that runs pass on; planning takes no time there.
+  Clock::time_point now() const {
+    const std::chrono::duration<double, std::micro> passed(passed_us_);
+    return Clock::time_point(std::chrono::duration_cast<Clock::duration>(passed));
+  }
+  void adapt_if_due();
+  simulate::SimulatedRun simulate_next();
   bool wants_values() const { return options_.keep_all || options_.check_numerics; }
   StatusOr<Plan> make_plan();
   Status check_inputs(const std::vector<HostTensor>& inputs) const;
@@ -72,10 +83,11 @@ class SimulatedSession final : public Session {
   SessionMemory memory_;
   std::unique_ptr<simulate::OracleCosts> costs_;
   std::vector<ReferenceTensor> values_;  // of the last run, if anybody wants them
+  std::unique_ptr<Adapter> adapter_;     // null: does not adapt
   double last_run_us_ = 0;
+  double passed_us_ = 0;  // in all runs
   uint64_t runs_ = 0;
   const std::string no_fall_back_;
-  const Adaptation no_adaptation_{};
 };
 
 Status SimulatedSession::prepare() {
@@ -84,9 +96,13 @@ Status SimulatedSession::prepare() {
   TANDEM_ASSIGN_OR_RETURN(planner_, Planner::create(graph_, platform_, crew_, options_));
   TANDEM_ASSIGN_OR_RETURN(plan_, make_plan());
   TANDEM_RETURN_IF_ERROR(check_schedule(*graph_, plan_.schedule));
+  if (options_.adapt) {
+    TANDEM_ASSIGN_OR_RETURN(adapter_,
+                            Adapter::create(*planner_, options_, &plan_, [this] { return now(); }));
+  }
   times_.calibrate_ms = planner_->calibrate_ms();
   times_.schedule_ms = planner_->schedule_ms();
-  memory_ = plan_memory(*graph_, plan_.schedule, {.reuse = !wants_values()}).memory;
+  memory_ = plan_memory(*graph_, plan_.schedule, {.reuse = !wants_values() && !adapter_}).memory;
   TANDEM_ASSIGN_OR_RETURN(const simulate::Mechanism mechanism, mechanism_of(planner_->mechanism()));
   costs_ = std::make_unique<simulate::OracleCosts>(*graph_, platform_->world().model(), mechanism);
   return {};
@@ -124,19 +140,39 @@ HostTensor SimulatedSession::value_of(TensorId id) const {
   return value;
 }
 
+void SimulatedSession::adapt_if_due() {
+  if (!adapter_ || !adapter_->is_due()) return;
+  const StatusOr<LaneCrew::Lease> lease = LaneCrew::acquire(crew_, Clock::now() + kLeasePatience);
+  if (!lease.ok()) return;
+  adapter_->adapt(*planner_, &plan_, [this](Plan plan) {
+    TANDEM_RETURN_IF_ERROR(check_schedule(*graph_, plan.schedule));
+    plan_ = std::move(plan);
+    return Status();
+  });
+}
+
+simulate::SimulatedRun SimulatedSession::simulate_next() {
+  sim::World& world = platform_->world();
+  const Problem problem = simulate::problem_of(*graph_, world.model(), costs_.get());
+  const sim::Clocks clocks = world.next_inference();
+  simulate::RunOptions options;
+  options.seed = sim::mix(world.seed(), ++runs_) | 1;
+  options.cpu_clock = clocks.cpu;
+  options.gpu_clock = clocks.gpu;
+  return simulate::simulate_run(problem, world.model(), plan_.schedule, options);
+}
+
 Status SimulatedSession::run(const std::vector<HostTensor>& inputs,
                              std::vector<HostTensor>* outputs) {
   TANDEM_RETURN_IF_ERROR(check_inputs(inputs));
-  const sim::PlatformModel& model = platform_->world().model();
-  const Problem problem = simulate::problem_of(*graph_, model, costs_.get());
-  simulate::RunOptions options;
-  options.seed = sim::mix(platform_->world().seed(), ++runs_) | 1;
-  const simulate::SimulatedRun run =
-      simulate::simulate_run(problem, model, plan_.schedule, options);
-  if (options_.tracer && options_.tracer->wants_next()) {
-    options_.tracer->recorded(plan_.schedule, run.timeline);
-  }
+  adapt_if_due();
+  if (adapter_) adapter_->tracer()->expect(&plan_.prediction);
+  Tracer* const tracer = adapter_ ? adapter_->tracer().get() : options_.tracer.get();
+  const bool recorded = tracer && tracer->wants_next();
+  const simulate::SimulatedRun run = simulate_next();
+  if (recorded) tracer->recorded(plan_.schedule, run.timeline);
   last_run_us_ = run.timeline.makespan_us;
+  passed_us_ += last_run_us_;
   if (wants_values()) values_ = reference(*graph_, inputs);
   outputs->clear();
   for (const TensorId id : graph_->outputs()) outputs->push_back(value_of(id));
@@ -160,9 +196,6 @@ StatusOr<HostTensor> SimulatedSession::tensor(const std::string& name) const {
 StatusOr<std::unique_ptr<Session>> make_simulated_session(
     const Model& model, std::shared_ptr<SimulatedPlatform> platform, std::shared_ptr<LaneCrew> crew,
     const SessionOptions& options) {
-  if (options.adapt) {
-    return unsupported("simulated lanes keep their speeds from run to run: nothing to adapt to");
-  }
   auto session =
       std::make_unique<SimulatedSession>(model, std::move(platform), std::move(crew), options);
   TANDEM_RETURN_IF_ERROR(session->prepare());

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <numeric>
 
 #include "graph/reference.h"
 #include "platform/simulated_platform.h"
 #include "profile/profiler.h"
 #include "profile/training.h"
 #include "report/timeline.h"
+#include "schedule/schedule.h"
 #include "tandem/session.h"
 
 namespace tandem {
@@ -89,6 +91,62 @@ TEST(SimulatedSession, ValuesAreTheReferences) {
   for (int64_t i = 0; i < outputs[0].size(); ++i) {
     EXPECT_FLOAT_EQ(outputs[0].data<float>()[i], static_cast<float>(expected.values[i]));
   }
+}
+
+// Microseconds of 60 inferences, of which the GPU slows down after the 20th.
+std::vector<double> throttled(bool adapt, Adaptation* adaptation) {
+  const StatusOr<Model> model = Model::load("zoo:tiny_inception");
+  EXPECT_TRUE(model.ok()) << model.status().to_string();
+  const std::shared_ptr<SimulatedPlatform> phone = platform("pixel4");
+  phone->world().throttle_after(20, {.cpu = 1, .gpu = 0.4});
+  SessionOptions wanted = options("joint");
+  wanted.adapt = adapt;
+  const auto session = Session::create(*model, phone, wanted);
+  EXPECT_TRUE(session.ok()) << session.status().to_string();
+  const std::vector<HostTensor> inputs = {ramp(model->inputs()[0])};
+  std::vector<HostTensor> outputs;
+  std::vector<double> us;
+  for (int run = 0; run < 60; ++run) {
+    const Status done = (*session)->run(inputs, &outputs);
+    EXPECT_TRUE(done.ok()) << done.to_string();
+    us.push_back((*session)->last_run_us());
+  }
+  EXPECT_TRUE(check_schedule(model->graph(), (*session)->schedule()).ok());
+  *adaptation = (*session)->adaptation();
+  return us;
+}
+
+double mean(const std::vector<double>& us, size_t begin, size_t end) {
+  return std::accumulate(us.begin() + begin, us.begin() + end, 0.0) /
+         static_cast<double>(end - begin);
+}
+
+TEST(SimulatedSession, AdaptsToAChipThatThrottles) {
+  Adaptation none;
+  const std::vector<double> as_it_is = throttled(false, &none);
+  EXPECT_EQ(none.recorded, 0);
+  const double cool = mean(as_it_is, 0, 20);
+  const double warm = mean(as_it_is, 20, 60);
+  EXPECT_GT(warm, 1.5 * cool);
+
+  Adaptation adaptation;
+  const std::vector<double> adapted = throttled(true, &adaptation);
+  EXPECT_GE(adaptation.changed, 1);
+  EXPECT_GT(adaptation.slowdown.back(), 1.5);  // the GPU
+  EXPECT_NEAR(mean(adapted, 0, 5) / mean(as_it_is, 0, 5), 1, 0.1);
+  EXPECT_LT(mean(adapted, 50, 60), 0.95 * warm);
+
+  Adaptation again;
+  EXPECT_EQ(throttled(true, &again), adapted);  // on the simulated clock
+}
+
+TEST(SimulatedSession, DoesNotAdaptASingleLane) {
+  const StatusOr<Model> model = Model::load("zoo:tiny_conv");
+  ASSERT_TRUE(model.ok());
+  SessionOptions wanted = options("gpu");
+  wanted.adapt = true;
+  EXPECT_EQ(Session::create(*model, platform("pixel4"), wanted).status().code(),
+            StatusCode::kInvalidArgument);
 }
 
 TEST(SimulatedProfile, IsWhatPredictorsLearnFrom) {

@@ -24,9 +24,25 @@ double World::pass(int lane, double us) {
   return taken;
 }
 
+void World::throttle_after(int inferences, const Clocks& clocks) {
+  throttle_after_ = inferences;
+  throttled_ = clocks;
+}
+
+Clocks World::next_inference() {
+  ++inferences_;
+  return clocks();
+}
+
+Clocks World::clocks() const {
+  return throttle_after_ > 0 && inferences_ > throttle_after_ ? throttled_ : Clocks{};
+}
+
 double World::run(int lane, const Workload& work, int threads, const void* task) {
   LaneState& state = lanes_[lane];
   Load load;
+  load.cpu_clock = clocks().cpu;
+  load.gpu_clock = clocks().gpu;
   load.hot = task != nullptr && task == state.last;
   for (int other = 0; other < static_cast<int>(lanes_.size()); ++other) {
     if (other != lane) load.memory_gbps += bus_gbps(model_, other, state.others);

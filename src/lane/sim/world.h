@@ -1,6 +1,7 @@
 // The state of a simulated platform: a clock for each lane, and what else goes on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -12,6 +13,12 @@ namespace tandem::sim {
 
 // What the other lanes do while one is timed.
 enum class OtherWork : uint8_t { kNone, kMemory, kCompute };
+
+// Shares of the highest clocks; of the CPU all clusters.
+struct Clocks {
+  double cpu = 1;
+  double gpu = 1;
+};
 
 // Each lane is used by one thread at a time; different lanes may be used at once.
 class World {
@@ -31,6 +38,12 @@ class World {
   // From now on, until it is called again.
   void set_other_work(int lane, OtherWork work) { lanes_[lane].others = work; }
 
+  // The chip is too warm after so many inferences, and has these clocks from then on. Before any.
+  void throttle_after(int inferences, const Clocks& clocks);
+  // Whoever simulates an inference says so before it, and is told of the clocks that it has. From
+  // any thread.
+  Clocks next_inference();
+
  private:
   struct LaneState {
     double now_us = 0;
@@ -39,10 +52,14 @@ class World {
     OtherWork others = OtherWork::kNone;
   };
   double pass(int lane, double us);
+  Clocks clocks() const;
 
   const PlatformModel model_;
   const uint64_t seed_;
   std::vector<LaneState> lanes_;
+  int throttle_after_ = 0;  // inferences; 0: never
+  Clocks throttled_;
+  std::atomic<int> inferences_ = 0;  // begun
 };
 
 // GB/s that lane number `lane` takes of the memory bus with work of that kind.
