@@ -26,9 +26,9 @@ std::vector<int> cores_of(const LaneCrew& crew) {
   return cores;
 }
 
-// The work of one turn: first a run that leaves caches as its like finds them.
+// The work of one turn.
 Status turn(OperatorTrial& trial, bool* disturbed, std::vector<double>* us) {
-  TANDEM_RETURN_IF_ERROR(OperatorTrials::run(trial).status());
+  TANDEM_RETURN_IF_ERROR(OperatorTrials::warm_up(trial));
   for (int i = 0; i < kRunsOfShort; ++i) {
     const PreemptionWatch preemption;
     TANDEM_ASSIGN_OR_RETURN(const double run_us, OperatorTrials::run(trial));

@@ -10,6 +10,8 @@ namespace tandem::cli {
 namespace {
 
 constexpr std::chrono::seconds kPatience{60};
+constexpr int kWarmUps = 5;
+constexpr double kWarmUpUs = 5000;
 
 }  // namespace
 
@@ -60,6 +62,15 @@ StatusOr<OperatorTrial> OperatorTrials::prepare(const std::vector<SplitPart>& pa
   TANDEM_ASSIGN_OR_RETURN(trial.executor,
                           Executor::create(*graph_, schedule, arena_->bindings(), crew_, options));
   return trial;
+}
+
+Status OperatorTrials::warm_up(OperatorTrial& trial) {
+  double total_us = 0;
+  for (int i = 0; i < kWarmUps && total_us < kWarmUpUs; ++i) {
+    TANDEM_ASSIGN_OR_RETURN(const double us, run(trial));
+    total_us += us;
+  }
+  return {};
 }
 
 StatusOr<double> OperatorTrials::run(OperatorTrial& trial) {

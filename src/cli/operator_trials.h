@@ -30,6 +30,9 @@ class OperatorTrials {
 
   StatusOr<OperatorTrial> prepare(const std::vector<SplitPart>& parts,
                                   SyncMechanism mechanism) const;
+  // Runs it until caches are as they stay if nothing else runs: five times, as some kernels take
+  // that long, or for 5 ms, once at least.
+  static Status warm_up(OperatorTrial& trial);
   // Microseconds of one run: from all being ready to start until the last part's end was seen.
   static StatusOr<double> run(OperatorTrial& trial);
 

@@ -10,6 +10,7 @@
 
 #include "cli/random_tensor.h"
 #include "fmt/format.h"
+#include "graph/passes/layout.h"
 
 namespace tandem::cli {
 namespace {
@@ -161,8 +162,9 @@ Status add_operator(const OperatorShape& shape, Graph& graph) {
       conv.groups = shape.groups;
       conv.has_bias = true;
       const int64_t channels = shape.c / shape.groups;
-      const TensorId x = graph.add_input("x", DataType::kFloat32,
-                                         {shape.n, shape.c, shape.h, shape.w}, channels_last);
+      const TensorId x =
+          graph.add_input("x", DataType::kFloat32, {shape.n, shape.c, shape.h, shape.w},
+                          convolution_input_layout(shape.c));
       const TensorId w =
           add_weights(graph, "w", {shape.m, channels, shape.kernel[0], shape.kernel[1]},
                       channels * shape.kernel[0] * shape.kernel[1]);

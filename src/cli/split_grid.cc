@@ -7,7 +7,7 @@
 namespace tandem::cli {
 namespace {
 
-// Operators that take longer say enough in one run, and the caches' state before it matters little.
+// Operators that take longer say enough in one run.
 constexpr double kLongUs = 2000;
 // How often what is left is timed in each round, and how many are left after it.
 struct Round {
@@ -30,8 +30,8 @@ struct Candidate {
   double median() const { return summarize(us).median; }
 };
 
-Status time(Candidate& candidate, int runs, bool warm) {
-  if (warm) TANDEM_RETURN_IF_ERROR(OperatorTrials::run(candidate.trial).status());
+Status time(Candidate& candidate, int runs) {
+  TANDEM_RETURN_IF_ERROR(OperatorTrials::warm_up(candidate.trial));
   for (int i = 0; i < runs; ++i) {
     TANDEM_ASSIGN_OR_RETURN(const double us, OperatorTrials::run(candidate.trial));
     candidate.us.push_back(us);
@@ -74,7 +74,7 @@ StatusOr<std::vector<SplitPart>> best_of_grid(const OperatorTrials& trials, Sync
     left.push_back({std::move(trial), {}});
   }
   // Whole on one lane, warmed up: is the operator long?
-  TANDEM_RETURN_IF_ERROR(time(left.front(), 1, true));
+  TANDEM_RETURN_IF_ERROR(time(left.front(), 1));
   const bool is_long = left.front().us.front() > kLongUs;
   const std::vector<Round> rounds =
       is_long ? std::vector<Round>(std::begin(kLongRounds), std::end(kLongRounds))
@@ -83,7 +83,7 @@ StatusOr<std::vector<SplitPart>> best_of_grid(const OperatorTrials& trials, Sync
     // In two sweeps, so that what disturbs the machine for a moment does not hit all runs of one.
     for (int sweep = 0; sweep < 2 && (sweep == 0 || runs > 1); ++sweep) {
       for (Candidate& candidate : left) {
-        TANDEM_RETURN_IF_ERROR(time(candidate, std::max(1, runs / 2), !is_long));
+        TANDEM_RETURN_IF_ERROR(time(candidate, std::max(1, runs / 2)));
       }
     }
     std::stable_sort(left.begin(), left.end(), [](const Candidate& a, const Candidate& b) {

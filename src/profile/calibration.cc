@@ -314,7 +314,7 @@ StatusOr<std::unique_ptr<Calibration>> Calibration::create(const Graph& graph, L
     if (!placement.launched[op]) continue;
     signatures[op] = signature(graph, placement, static_cast<OperatorId>(op));
   }
-  const bool repeated = std::count(placement.launched.begin(), placement.launched.end(), true) == 1;
+  const bool repeated = is_alone(placement);
   for (std::string& signature : signatures) {
     if (repeated && !signature.empty()) signature = kRepeated + signature;
   }

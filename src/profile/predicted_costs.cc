@@ -82,7 +82,10 @@ struct PredictedCosts::LaneModel {
 };
 
 PredictedCosts::PredictedCosts(const Graph& graph, TransferCosts transfers)
-    : graph_(graph), placement_(analyse(graph)), transfers_(std::move(transfers)) {
+    : graph_(graph),
+      placement_(analyse(graph)),
+      repeated_(is_alone(placement_)),
+      transfers_(std::move(transfers)) {
   std::map<std::string, int> known;
   for (size_t op = 0; op < graph.operators().size(); ++op) {
     if (!placement_.launched[op]) {
@@ -177,6 +180,7 @@ Status PredictedCosts::answer(int lane, const std::vector<LaneSlice>& slices,
     }
     answer.question =
         describe_slice(graph_, placement_, slices[i].slice, model.facts, *implementation);
+    answer.question.repeated = repeated_;
     answers.push_back(&answer);
     questions.push_back(&answer.question);
   }

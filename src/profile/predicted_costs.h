@@ -26,6 +26,10 @@ struct LaneSlice {
 // predictors once. Where along the axis a slice lies makes no difference, although slices at the
 // edges of an image read fewer lines.
 //
+// Times are those of cold data, as networks have them, except where one operator is all that runs
+// (is_alone()): then they are those of slices that ran just before, which are up to twice as fast,
+// and not by the same factor on every lane.
+//
 // Calls on one object must not overlap in time, also those of const functions: answers are kept.
 class PredictedCosts : public CostModel {
  public:
@@ -77,6 +81,7 @@ class PredictedCosts : public CostModel {
 
   const Graph& graph_;
   const Placement placement_;
+  const bool repeated_;  // slices find the data of their last run in caches
   TransferCosts transfers_;
   alignas(64) std::byte nowhere_[64] = {};  // an address; nobody looks at what is there
   std::vector<int> question_of_;            // by operator: equal for equal signatures

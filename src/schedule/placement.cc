@@ -131,6 +131,10 @@ class Analysis {
 
 Placement analyse(const Graph& graph) { return Analysis(graph).run(); }
 
+bool is_alone(const Placement& placement) {
+  return std::count(placement.launched.begin(), placement.launched.end(), true) == 1;
+}
+
 bool is_alias(const Graph& graph, OperatorId op) {
   const OperatorKind kind = graph.op(op).kind();
   // Nothing else is ever left out, and the answer for these depends on the rest of the graph.

@@ -40,6 +40,10 @@ struct Placement {
 // were none, and lanes skip the operands that already lie where they belong.
 Placement analyse(const Graph& graph);
 
+// Whether one operator is all that is launched: run after run it follows itself, and finds its data
+// where it left them, as the operators of a network, which have others between their runs, do not.
+bool is_alone(const Placement& placement);
+
 // A tensor and a region of it.
 struct TensorRegion {
   TensorId tensor = kNone;

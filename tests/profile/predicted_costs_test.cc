@@ -77,7 +77,8 @@ Graph make_graph() {
 class PredictedCostsTest : public ::testing::Test {
  protected:
   PredictedCostsTest() : graph_(make_graph()), placement_(analyse(graph_)) {
-    // Some law over slices of such operators: 5 us, and 10 GFLOPS; twice that beside others.
+    // Some law over slices of such operators: 5 us, and 10 GFLOPS; twice that beside others; half
+    // of it with hot data.
     std::vector<SliceSample> samples;
     for (int64_t rows = 8; rows <= 512; rows += 24) {
       for (const int64_t columns : {32, 96, 256, 640}) {
@@ -89,6 +90,10 @@ class PredictedCostsTest : public ::testing::Test {
         sample.slice = describe_slice(one, analyse(one), {0}, facts_, AskedLane::answer(one, {0}));
         sample.us = 5 + sample.slice.flops / 10e3;
         samples.push_back(sample);
+        SliceSample hot = sample;
+        hot.slice.repeated = true;
+        hot.us /= 2;
+        samples.push_back(hot);
         sample.alone_us = sample.us;
         sample.us *= 2;
         sample.slice.load = OtherLoad::kMemory;
@@ -161,6 +166,19 @@ TEST_F(PredictedCostsTest, AsksOnceWhatIsTheSame) {
 TEST_F(PredictedCostsTest, WhatTheLaneCannotDoCostsInfinitelyMuch) {
   EXPECT_TRUE(std::isinf(make()->slice_us(0, {0, 1, 0, 16})));
   EXPECT_TRUE(std::isfinite(make()->slice_us(0, {0, 1, 0, 32})));
+}
+
+TEST_F(PredictedCostsTest, AnOperatorAloneFindsItsDataInCaches) {
+  Graph one;
+  const TensorId x = one.add_input("x", DataType::kFloat32, {64, 128});
+  const TensorId w = one.add_constant("w", HostTensor(DataType::kFloat32, {128, 256}));
+  one.mark_output(one.add("linear", LinearAttributes{}, {x, w}).value());
+  const auto alone = PredictedCosts::create(one, {&lane_}, file_, transfers_);
+  ASSERT_TRUE(alone.ok()) << alone.status().to_string();
+  for (const Slice& slice : {Slice{0}, Slice{0, 1, 0, 128}, Slice{0, 0, 32, 64}}) {
+    const double cold_us = 5 + work_of(one, slice).flops / 10e3;
+    EXPECT_NEAR((*alone)->slice_us(0, slice), cold_us / 2, 0.1 * cold_us);
+  }
 }
 
 TEST_F(PredictedCostsTest, Contention) {

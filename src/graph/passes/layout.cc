@@ -86,9 +86,8 @@ Layout image_layout(const Graph& graph, TensorId id) {
   const Tensor& tensor = graph.tensor(id);
   const bool made_by_image =
       tensor.producer != kNone && role_of(graph.op(tensor.producer)) == Role::kImage;
-  const bool dense =
-      tensor.dims[1] <= kFewChannels && !made_by_image && feeds_convolutions_only(graph, id);
-  return dense ? kDenseImage : kImage;
+  const bool may_be_dense = !made_by_image && feeds_convolutions_only(graph, id);
+  return may_be_dense ? convolution_input_layout(tensor.dims[1]) : kImage;
 }
 
 // The layout that the operator demands of input number `index`, or the tensor's own.
@@ -247,6 +246,10 @@ class Converter {
 };
 
 }  // namespace
+
+Layout convolution_input_layout(int64_t channels) {
+  return channels <= kFewChannels ? kDenseImage : kImage;
+}
 
 StatusOr<Graph> assign_layouts(const Graph& graph) { return Converter(graph).run(); }
 

@@ -18,6 +18,9 @@ namespace tandem {
 // operator on images; activations are padded unless they are outputs.
 StatusOr<Graph> assign_layouts(const Graph& graph);
 
+// Of an image of so many channels that no operator on images made and convolutions alone read.
+Layout convolution_input_layout(int64_t channels);
+
 // The first of the above that does not hold, named.
 Status check_layouts(const Graph& graph);
 
