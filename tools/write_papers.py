@@ -97,24 +97,71 @@ def precisions(report):
             *table(["platform", "layers", *columns], rows)]
 
 
+def offline_cells(row):
+    offline = row.get("offline")
+    if not offline:
+        return ["-", "-"]
+    gap = "optimal" if offline["proven"] else f"{100 * (offline['best_us'] / offline['bound_us'] - 1):.1f}%"
+    return [f"{offline['speed_up']:.3f}", f"{100 * (offline['joint_us'] / offline['best_us'] - 1):.1f}% / {gap}"]
+
+
 def networks(report):
+    names = ("inter", "intra", "joint")
     rows = []
     for row in report["networks"]:
-        strategies = row["strategies"]
-        alone = row["alone_ms"]
+        strategies, alone = row["strategies"], row["alone_ms"]
+        joint = strategies["joint"]
         rows.append([row["network"], row["platform"], row["sync"],
                      *(f"{alone[lane]:.2f}" for lane in ("cpu alone", "gpu alone")),
-                     *(f"{strategies[name]['speed_up']:.3f}" for name in ("inter", "intra", "joint")),
-                     f"{strategies['joint']['ms']:.2f}", f"{strategies['joint']['search_ms']:.0f}"])
+                     *(f"{strategies[name]['speed_up']:.3f}" for name in names), *offline_cells(row),
+                     f"{row['own_costs']['speed_up']:.3f}", f"{joint['predicted_ms']:.2f} / {joint['ms']:.2f}"])
     means = []
     for platform in dict.fromkeys(row["platform"] for row in report["networks"]):
-        mine = [row["strategies"] for row in report["networks"] if row["platform"] == platform]
-        means.append([platform, *(f"{sum(s[name]['speed_up'] for s in mine) / len(mine):.3f}"
-                                  for name in ("inter", "intra", "joint"))])
+        mine = [row for row in report["networks"] if row["platform"] == platform]
+
+        def mean(speed_ups):
+            speed_ups = list(speed_ups)
+            return f"{sum(speed_ups) / len(speed_ups):.3f}"
+
+        offline = [row["offline"]["speed_up"] for row in mine if "offline" in row]
+        off = sorted(abs(row["strategies"]["joint"]["predicted_ms"] / row["strategies"]["joint"]["ms"] - 1)
+                     for row in mine)
+        means.append([platform, *(mean(row["strategies"][name]["speed_up"] for row in mine) for name in names),
+                      mean(offline) if offline else "-", mean(row["own_costs"]["speed_up"] for row in mine),
+                      f"{100 * off[len(off) // 2]:.1f} / {100 * off[-1]:.1f}"])
     return ["## Networks", "", "### Speed-up over the better lane alone (simulated)", "",
-            *table(["network", "platform", "sync", "CPU, ms", "GPU, ms", "inter", "intra", "joint", "joint, ms",
-                    "search, ms"], rows),
-            *table(["platform, mean of networks", "inter", "intra", "joint"], means)]
+            *table(["network", "platform", "sync", "CPU, ms", "GPU, ms", *names, "offline",
+                    "joint over offline / offline over bound", "joint by the simulator's own costs",
+                    "joint: predicted / simulated, ms"], rows),
+            *table(["platform, mean of networks", *names, "offline", "joint by own costs",
+                    "predicted against simulated joint, median / worst error, %"], means)]
+
+
+def searches(report):
+    rows = []
+    for row in report["networks"]:
+        search, start = row["strategies"]["joint"]["search_ms"], row["start"]
+        rows.append([row["network"], row["platform"], row["operators"], f"{row['predict_ms']:.0f}", f"{search:.0f}",
+                     start["programs"], f"{start['weights_ms']:.0f}", f"{start['cold_ms']:.0f}",
+                     f"{start['warm_ms']:.0f}", f"{100 * search / start['warm_ms']:.0f}"])
+    return ["### Search, here, beside creating a session, modelled", "",
+            "Milliseconds. Predicting and searching are those of the machine that wrote this page. Cold: every GPU "
+            "program is compiled; warm: loaded. What a program costs is an estimate (the platform files say from what).",
+            "", *table(["network", "platform", "operators", "predicting costs", "search", "GPU programs", "weights",
+                        "session, cold", "session, warm", "search of warm, %"], rows)]
+
+
+def throttling(report):
+    rows = []
+    for row in report["throttling"]:
+        rows.append([row["network"], row["platform"], row["throttled"], f"{row['before_ms']:.2f}",
+                     f"{row['throttled_ms']:.2f}", f"{row['adapted_ms']:.2f}",
+                     f"{row['throttled_ms'] / row['adapted_ms']:.3f}", f"{row['planned']} / {row['changed']}"])
+    return ["### A chip that gets too warm in mid-run, with and without `--adapt` (simulated)", "",
+            "After 20 of 80 inferences the CPU's or the GPU's clock falls to half. Medians of a session that keeps its "
+            "plan, before and after, and of the last 20 inferences of one that adapts.", "",
+            *table(["network", "platform", "throttled", "before, ms", "throttled, ms", "adapted, ms", "gain",
+                    "planned again / changed"], rows)]
 
 
 def clusters(report):
@@ -161,8 +208,8 @@ def main():
                               text=True).stdout
     report = json.loads(text)
     lines = [MARK, "", "## Single layers", "", *layers(report, "linear"), *layers(report, "conv"), *events(report),
-             *errors(report), *precisions(report), *networks(report), *clusters(report), *fronts(report),
-             *what_if(report)]
+             *errors(report), *precisions(report), *networks(report), *searches(report), *clusters(report),
+             *fronts(report), *throttling(report), *what_if(report)]
     head = PAGE.read_text(encoding="utf-8").split(MARK)[0]
     PAGE.write_text(head + "\n".join(lines).rstrip() + "\n", encoding="utf-8")
 

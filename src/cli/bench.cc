@@ -200,6 +200,20 @@ void add_bench_papers(CLI::App& bench, Status* outcome) {
                    "Layers of each family to divide; 0: all of bench/shapes/set_*.csv")
       ->check(at_least(0))
       ->capture_default_str();
+  papers
+      ->add_option(
+          "--network-samples", flags->network_samples,
+          "Operators of the zoo's other networks that the predictors learn from which plan "
+          "networks")
+      ->check(at_least(30))
+      ->capture_default_str();
+  papers
+      ->add_option("--offline", flags->offline_seconds,
+                   "Seconds of OR-tools' CP-SAT for each network and platform; 0: none")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  papers->add_option("--python", flags->python,
+                     "A Python with OR-tools (default: the source tree's .venv)");
   papers->add_option("--seed", flags->seed, "Of drawn layers and noise")->capture_default_str();
   papers->add_flag("--json", flags->json, "Print JSON");
   papers->callback([flags, outcome] { *outcome = bench_papers(*flags); });

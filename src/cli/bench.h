@@ -77,8 +77,11 @@ struct BenchPapersFlags {
   std::vector<std::string> platforms{"pixel4", "pixel5", "moto_edge_2022", "oneplus11"};
   std::vector<std::string> networks{"vgg16",        "resnet18",      "inception_v3",
                                     "mobilenet_v2", "squeezenet1_1", "vit_b_32"};
-  int samples = 400;  // layers of each family to learn from
-  int layers = 0;     // of each family to divide; 0: all of bench/shapes/set_*.csv
+  int samples = 400;           // layers of each family to learn from
+  int layers = 0;              // of each family to divide; 0: all of bench/shapes/set_*.csv
+  int network_samples = 1000;  // of operators, for the predictors that networks are planned by
+  double offline_seconds = 3;  // of CP-SAT for each network and platform; 0: none
+  std::string python;          // with the package ortools; empty: the one of the source tree
   uint64_t seed = 1;
   bool json = false;
 };

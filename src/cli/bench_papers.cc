@@ -95,8 +95,14 @@ Status bench_papers(const BenchPapersFlags& flags) {
   layers.seed = flags.seed;
   TANDEM_ASSIGN_OR_RETURN(const json of_layers, study_layers(platforms, layers));
   report.update(of_layers);
-  TANDEM_ASSIGN_OR_RETURN(const json of_networks,
-                          study_networks({flags.networks, flags.platforms}));
+  NetworkStudyOptions networks;
+  networks.networks = flags.networks;
+  networks.platforms = flags.platforms;
+  networks.samples = flags.network_samples;
+  networks.seed = flags.seed;
+  networks.offline_seconds = flags.offline_seconds;
+  networks.python = flags.python;
+  TANDEM_ASSIGN_OR_RETURN(const json of_networks, study_networks(networks));
   report.update(of_networks);
   if (flags.json) {
     fmt::print("{}\n", report.dump(1));

@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "cli/layer_split.h"
 #include "cli/layer_times.h"
 #include "cli/progress.h"
 #include "cli/shape_sets.h"
@@ -15,6 +14,7 @@
 #include "platform/simulated_platform.h"
 #include "predict/metrics.h"
 #include "profile/describe_slice.h"
+#include "simulate/layer_split.h"
 #include "zoo/random.h"
 
 namespace tandem::cli {
@@ -25,6 +25,15 @@ using predict::SliceCase;
 using predict::SliceKnowledge;
 using predict::SlicePredictor;
 using predict::SliceSample;
+using simulate::alone_us;
+using simulate::best_us;
+using simulate::divided_us;
+using simulate::DivisibleLayer;
+using simulate::Exchange;
+using simulate::exchanges;
+using simulate::kCpu;
+using simulate::kGpu;
+using simulate::LayerCut;
 
 constexpr Family kFamilies[] = {Family::kLinear, Family::kConv};
 constexpr int kLanes = 2;

@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "cli/flags.h"
+#include "cli/learned_platform.h"
+#include "cli/paper_offline.h"
+#include "cli/paper_throttling.h"
 #include "cli/progress.h"
 #include "fmt/format.h"
 #include "schedule/plan.h"
 #include "schedule/single_lane.h"
 #include "simulate/oracle_costs.h"
 #include "simulate/simulated_run.h"
-#include "support/stopwatch.h"
+#include "simulate/start_time.h"
 
 namespace tandem::cli {
 namespace {
@@ -25,6 +30,7 @@ struct Point {
   std::string what;
   double ms = 0;
   double energy_mj = 0;
+  double predicted_ms = 0;  // of plans
   double search_ms = 0;
 };
 
@@ -35,7 +41,7 @@ json to_json(const Point& point) {
 Point run(const Problem& problem, const sim::PlatformModel& model, const Schedule& schedule,
           std::string what) {
   const simulate::SimulatedRun run = simulate::simulate_run(problem, model, schedule, {});
-  return {std::move(what), run.timeline.makespan_us / 1000, run.energy_mj, 0};
+  return {std::move(what), run.timeline.makespan_us / 1000, run.energy_mj, 0, 0};
 }
 
 // Each lane alone.
@@ -46,18 +52,6 @@ std::vector<Point> lanes_alone(const Problem& problem, const sim::PlatformModel&
                          problem.lanes[lane].name + " alone"));
   }
   return points;
-}
-
-StatusOr<Point> run_strategy(const Problem& problem, const sim::PlatformModel& model,
-                             const std::string& strategy, const std::string& label) {
-  PlanOptions options;
-  options.strategy = strategy;
-  const Stopwatch stopwatch;
-  TANDEM_ASSIGN_OR_RETURN(const PlannedSchedule planned, plan(problem, options));
-  const double search_ms = stopwatch.milliseconds();
-  Point point = run(problem, model, planned.schedule, label);
-  point.search_ms = search_ms;
-  return point;
 }
 
 const Point& fastest(const std::vector<Point>& points) {
@@ -92,119 +86,221 @@ std::vector<std::string> lane_for_each_cluster(const sim::PlatformModel& model) 
 
 // The fastest lane of the platform's CPU lanes, and the GPU.
 StatusOr<sim::PlatformModel> with_two_lanes(const std::string& platform) {
-  PlatformFileOptions options;
-  TANDEM_ASSIGN_OR_RETURN(sim::PlatformModel model, load_platform(platform, options));
+  TANDEM_ASSIGN_OR_RETURN(sim::PlatformModel model, load_platform(platform));
   std::erase_if(model.lanes, [&](const sim::LaneSpec& lane) {
     return !lane.cores.empty() && lane.name != model.lanes.front().name;
   });
   return model;
 }
 
+// A platform as it is, with a lane for each cluster, and with other numbers of compute units.
+struct Variants {
+  LearnedPlatform two;
+  LearnedPlatform clusters;
+  std::vector<LearnedPlatform> other_gpus;
+};
+
+StatusOr<Variants> learn(const std::string& platform, const std::vector<Sample>& samples,
+                         uint64_t seed) {
+  TANDEM_ASSIGN_OR_RETURN(const sim::PlatformModel model, with_two_lanes(platform));
+  PlatformFileOptions options;
+  options.lanes = lane_for_each_cluster(model);
+  TANDEM_ASSIGN_OR_RETURN(const sim::PlatformModel all, load_platform(platform, options));
+  TANDEM_ASSIGN_OR_RETURN(LearnedPlatform two, LearnedPlatform::create(model, samples, seed));
+  TANDEM_ASSIGN_OR_RETURN(LearnedPlatform clusters, LearnedPlatform::create(all, samples, seed));
+  Variants variants{std::move(two), std::move(clusters), {}};
+  const int units = model.gpu.compute_units;
+  for (const int changed : {units / 2, 2 * units}) {
+    if (changed == 0) continue;
+    sim::PlatformModel other = model;
+    other.gpu.compute_units = changed;
+    TANDEM_ASSIGN_OR_RETURN(LearnedPlatform learned, LearnedPlatform::create(other, samples, seed));
+    variants.other_gpus.push_back(std::move(learned));
+  }
+  return variants;
+}
+
+// One network on one platform: what runs there, and what plans there are for it.
+class OnPlatform {
+ public:
+  static StatusOr<OnPlatform> create(const Model& model, const LearnedPlatform& platform) {
+    TANDEM_ASSIGN_OR_RETURN(LearnedPlanner planner, LearnedPlanner::create(model, platform));
+    return OnPlatform(model, platform, std::move(planner));
+  }
+
+  std::vector<Point> alone() const { return lanes_alone(truth(), model_); }
+  StatusOr<Point> plan(const std::string& strategy, const std::string& label) {
+    const double before = planner_.search_ms();
+    TANDEM_ASSIGN_OR_RETURN(const Plan plan, planner_.plan(strategy));
+    Point point = run(truth(), model_, plan.schedule, label);
+    point.predicted_ms = plan.prediction.makespan_us / 1000;
+    point.search_ms = planner_.search_ms() - before;
+    return point;
+  }
+  StatusOr<Point> plan_by_own_costs() const {
+    TANDEM_ASSIGN_OR_RETURN(const PlannedSchedule planned, tandem::plan(truth(), {}));
+    Point point = run(truth(), model_, planned.schedule, "own costs");
+    point.predicted_ms = planned.evaluation.makespan_us / 1000;
+    return point;
+  }
+  StatusOr<json> offline(Referee& referee) const {
+    const std::string name = fmt::format("{}@{}", graph_.name, model_.name);
+    TANDEM_ASSIGN_OR_RETURN(const OfflineResult result,
+                            solve_offline(planner_.problem(), name, referee));
+    json row = to_json(result);
+    row["ms"] = run(truth(), model_, result.schedule, "offline").ms;
+    return row;
+  }
+  double predict_ms() const { return planner_.predict_ms(); }
+  const sim::PlatformModel& model() const { return model_; }
+
+ private:
+  OnPlatform(const Model& model, const LearnedPlatform& platform, LearnedPlanner planner)
+      : graph_(model.graph()),
+        model_(platform.model()),
+        planner_(std::move(planner)),
+        costs_(std::make_unique<OracleCosts>(graph_, model_, simulate::best_mechanism(model_))) {}
+
+  Problem truth() const { return simulate::problem_of(graph_, model_, costs_.get()); }
+
+  const Graph& graph_;
+  const sim::PlatformModel& model_;
+  LearnedPlanner planner_;
+  std::unique_ptr<OracleCosts> costs_;
+};
+
 class NetworkStudy {
  public:
-  NetworkStudy(const Graph& graph, std::string network)
-      : graph_(graph), network_(std::move(network)) {}
+  // `referee` may be null.
+  NetworkStudy(const Model& model, std::string network, Referee* referee)
+      : model_(model), network_(std::move(network)), referee_(referee) {}
 
-  Status add(const std::string& platform, json& report) {
-    TANDEM_ASSIGN_OR_RETURN(const sim::PlatformModel two, with_two_lanes(platform));
-    PlatformFileOptions options;
-    options.lanes = lane_for_each_cluster(two);
-    TANDEM_ASSIGN_OR_RETURN(const sim::PlatformModel all, load_platform(platform, options));
+  Status add(const std::string& platform, const Variants& variants, json& report) {
     json row = {{"network", network_}, {"platform", platform}};
-
+    TANDEM_ASSIGN_OR_RETURN(OnPlatform two, OnPlatform::create(model_, variants.two));
     TANDEM_ASSIGN_OR_RETURN(std::vector<Point> points, strategies(two, row));
-    report["networks"].push_back(row);
+    row["rows_learned_from"] = variants.two.rows();
+    const Point joint = points.back();
+    const std::vector<Point> alone = two.alone();
+    report["networks"].push_back(std::move(row));
 
-    TANDEM_RETURN_IF_ERROR(clusters(all, fastest(points), points, report));
+    TANDEM_RETURN_IF_ERROR(clusters(variants.clusters, fastest(points), points, report));
     report["fronts"].push_back(
         {{"network", network_}, {"platform", platform}, {"front", front_of(points)}});
-    return what_if(platform, report);
+
+    add_what_if(two.model(), alone, joint, true, report);
+    for (const LearnedPlatform& other : variants.other_gpus) {
+      TANDEM_ASSIGN_OR_RETURN(OnPlatform changed, OnPlatform::create(model_, other));
+      TANDEM_ASSIGN_OR_RETURN(const Point best, changed.plan("joint", "joint"));
+      add_what_if(changed.model(), changed.alone(), best, false, report);
+    }
+
+    TANDEM_ASSIGN_OR_RETURN(const json throttled, study_throttling(model_, variants.two));
+    report["throttling"].insert(report["throttling"].end(), throttled.begin(), throttled.end());
+    return {};
   }
 
  private:
-  StatusOr<std::vector<Point>> strategies(const sim::PlatformModel& model, json& row) {
-    const OracleCosts costs(graph_, model, simulate::best_mechanism(model));
-    const Problem problem = simulate::problem_of(graph_, model, &costs);
-    std::vector<Point> points = lanes_alone(problem, model);
+  // Joint comes last.
+  StatusOr<std::vector<Point>> strategies(OnPlatform& two, json& row) {
+    std::vector<Point> points = two.alone();
     const double alone_ms = fastest(points).ms;
     for (const Point& point : points) row["alone_ms"][point.what] = point.ms;
-    row["sync"] = to_string(simulate::best_mechanism(model));
-    row["operators"] = graph_.operators().size();
+    row["sync"] = to_string(simulate::best_mechanism(two.model()));
+    row["operators"] = model_.graph().operators().size();
     for (const char* strategy : kStrategies) {
-      TANDEM_ASSIGN_OR_RETURN(Point point, run_strategy(problem, model, strategy, strategy));
+      TANDEM_ASSIGN_OR_RETURN(Point point, two.plan(strategy, strategy));
       row["strategies"][strategy] = {{"ms", point.ms},
+                                     {"predicted_ms", point.predicted_ms},
                                      {"speed_up", alone_ms / point.ms},
                                      {"energy_mj", point.energy_mj},
                                      {"search_ms", point.search_ms}};
       points.push_back(std::move(point));
     }
+    TANDEM_ASSIGN_OR_RETURN(const Point own, two.plan_by_own_costs());
+    row["own_costs"] = {
+        {"ms", own.ms}, {"predicted_ms", own.predicted_ms}, {"speed_up", alone_ms / own.ms}};
+    row["predict_ms"] = two.predict_ms();
+    if (referee_) {
+      TANDEM_ASSIGN_OR_RETURN(json offline, two.offline(*referee_));
+      offline["speed_up"] = alone_ms / offline["ms"].get<double>();
+      row["offline"] = std::move(offline);
+    }
+    const simulate::StartTime start = simulate::start_time(model_.graph(), two.model());
+    row["start"] = {{"programs", start.programs},
+                    {"weights_ms", start.weights_ms},
+                    {"cold_ms", start.cold_ms()},
+                    {"warm_ms", start.warm_ms()}};
     return points;
   }
 
   // A lane for each cluster and the GPU. `two`: the best with two lanes. Adds to `points`.
-  Status clusters(const sim::PlatformModel& model, const Point& two, std::vector<Point>& points,
+  Status clusters(const LearnedPlatform& platform, Point two, std::vector<Point>& points,
                   json& report) {
-    const OracleCosts costs(graph_, model, simulate::best_mechanism(model));
-    const Problem problem = simulate::problem_of(graph_, model, &costs);
-    const Point best_two = two;
-    for (Point& alone : lanes_alone(problem, model)) {
+    TANDEM_ASSIGN_OR_RETURN(OnPlatform all, OnPlatform::create(model_, platform));
+    for (Point& alone : all.alone()) {
       if (alone.what != "gpu alone") points.push_back(std::move(alone));
     }
-    TANDEM_ASSIGN_OR_RETURN(Point joint,
-                            run_strategy(problem, model, "joint", "joint, all clusters"));
+    TANDEM_ASSIGN_OR_RETURN(Point joint, all.plan("joint", "joint, all clusters"));
     report["clusters"].push_back({{"network", network_},
-                                  {"platform", model.name},
-                                  {"lanes", model.lanes.size()},
-                                  {"two_lanes", to_json(best_two)},
+                                  {"platform", platform.model().name},
+                                  {"lanes", platform.model().lanes.size()},
+                                  {"two_lanes", to_json(two)},
                                   {"all", to_json(joint)},
                                   {"search_ms", joint.search_ms},
-                                  {"speed_up", best_two.ms / joint.ms}});
+                                  {"speed_up", two.ms / joint.ms}});
     points.push_back(std::move(joint));
     return {};
   }
 
-  // The GPU with half and with twice its compute units.
-  Status what_if(const std::string& platform, json& report) {
-    TANDEM_ASSIGN_OR_RETURN(const sim::PlatformModel as_is, with_two_lanes(platform));
-    const int units = as_is.gpu.compute_units;
-    for (const int changed : {units / 2, units, 2 * units}) {
-      if (changed == 0) continue;
-      sim::PlatformModel model = as_is;
-      model.gpu.compute_units = changed;
-      const OracleCosts costs(graph_, model, simulate::best_mechanism(model));
-      const Problem problem = simulate::problem_of(graph_, model, &costs);
-      const std::vector<Point> alone = lanes_alone(problem, model);
-      TANDEM_ASSIGN_OR_RETURN(const Point joint, run_strategy(problem, model, "joint", "joint"));
-      report["what_if"].push_back({{"network", network_},
-                                   {"platform", platform},
-                                   {"compute_units", changed},
-                                   {"as_it_is", changed == units},
-                                   {"cpu_ms", alone.front().ms},
-                                   {"gpu_ms", alone.back().ms},
-                                   {"joint_ms", joint.ms},
-                                   {"speed_up", fastest(alone).ms / joint.ms}});
-    }
-    return {};
+  void add_what_if(const sim::PlatformModel& model, const std::vector<Point>& alone,
+                   const Point& joint, bool as_it_is, json& report) const {
+    report["what_if"].push_back({{"network", network_},
+                                 {"platform", model.name},
+                                 {"compute_units", model.gpu.compute_units},
+                                 {"as_it_is", as_it_is},
+                                 {"cpu_ms", alone.front().ms},
+                                 {"gpu_ms", alone.back().ms},
+                                 {"joint_ms", joint.ms},
+                                 {"speed_up", fastest(alone).ms / joint.ms}});
   }
 
-  const Graph& graph_;
+  const Model& model_;
   const std::string network_;
+  Referee* const referee_;
 };
 
 }  // namespace
 
 StatusOr<json> study_networks(const NetworkStudyOptions& options) {
-  json report = {{"networks", json::array()},
-                 {"clusters", json::array()},
-                 {"fronts", json::array()},
-                 {"what_if", json::array()}};
+  json report;
+  for (const char* table : {"networks", "clusters", "fronts", "what_if", "throttling"}) {
+    report[table] = json::array();
+  }
+  std::optional<Referee> referee;
+  if (options.offline_seconds > 0) {
+    StatusOr<Referee> started = Referee::start({options.python, options.offline_seconds, 2});
+    if (!started.ok()) return started.status().with_context("(--offline 0 does without)");
+    referee.emplace(*std::move(started));
+  }
+  std::map<std::string, Variants> variants;
+  {
+    Progress progress("learning platforms", static_cast<int>(options.platforms.size()));
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<Sample> samples,
+                            samples_without(options.networks, options.samples, options.seed));
+    for (const std::string& platform : options.platforms) {
+      TANDEM_ASSIGN_OR_RETURN(Variants learned, learn(platform, samples, options.seed));
+      variants.emplace(platform, std::move(learned));
+      progress.step();
+    }
+  }
   Progress progress("networks",
                     static_cast<int>(options.networks.size() * options.platforms.size()));
   for (const std::string& network : options.networks) {
     TANDEM_ASSIGN_OR_RETURN(const Model model, LoadFlags().load("zoo:" + network));
-    NetworkStudy study(model.graph(), network);
+    NetworkStudy study(model, network, referee ? &*referee : nullptr);
     for (const std::string& platform : options.platforms) {
-      TANDEM_RETURN_IF_ERROR(study.add(platform, report));
+      TANDEM_RETURN_IF_ERROR(study.add(platform, variants.at(platform), report));
       progress.step();
     }
   }

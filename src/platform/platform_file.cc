@@ -208,6 +208,14 @@ sim::SyncCosts parse_sync(Fields f) {
   return s;
 }
 
+sim::StartCosts parse_start(Fields f) {
+  sim::StartCosts start;
+  start.compile_ms = f.number("compile_ms");
+  start.load_ms = f.number("load_ms");
+  f.done();
+  return start;
+}
+
 sim::Thermal parse_thermal(Fields f) {
   sim::Thermal t;
   t.ambient_c = f.number("ambient_c");
@@ -275,6 +283,7 @@ PlatformModel parse_platform(const json& document, const PlatformFileOptions& op
   model.has_gpu = f.has("gpu");
   if (model.has_gpu) model.gpu = parse_gpu(f.object("gpu"));
   model.sync = parse_sync(f.object("sync"));
+  model.start = parse_start(f.object("start"));
   model.thermal = parse_thermal(f.object("thermal"));
   model.noise = parse_noise(f.object("noise"));
   const json& lanes = f.array("lanes");

@@ -67,6 +67,12 @@ struct SyncCosts {
   double core_crossing_us = 0;  // between CPU clusters
 };
 
+// Milliseconds for each GPU program when a session is created.
+struct StartCosts {
+  double compile_ms = 0;
+  double load_ms = 0;  // of one that was compiled before
+};
+
 struct Thermal {
   double ambient_c = 0;
   double limit_c = 0;             // clocks step down above it
@@ -141,6 +147,7 @@ struct PlatformModel {
   bool has_gpu = false;
   Gpu gpu;
   SyncCosts sync;
+  StartCosts start;
   Thermal thermal;
   Noise noise;
   std::vector<LaneSpec> lanes;

@@ -1,11 +1,11 @@
-#include "cli/layer_split.h"
+#include "simulate/layer_split.h"
 
 #include <algorithm>
 
 #include "lane/sim/world.h"
 #include "simulate/oracle_costs.h"
 
-namespace tandem::cli {
+namespace tandem::simulate {
 namespace {
 
 constexpr int kSteps = 32;
@@ -50,11 +50,11 @@ std::vector<Exchange> exchanges(const sim::PlatformModel& model) {
   const auto slower = [](const sim::CrossingCost& cost) {
     return std::max(cost.cpu_to_gpu, cost.gpu_to_cpu);
   };
-  const simulate::Mechanism best = simulate::best_mechanism(model);
+  const Mechanism best = best_mechanism(model);
   const sim::SyncCosts& sync = model.sync;
-  const sim::CrossingCost& cost = best == simulate::Mechanism::kSvm     ? sync.svm
-                                  : best == simulate::Mechanism::kEvent ? sync.event
-                                                                        : sync.finish;
+  const sim::CrossingCost& cost = best == Mechanism::kSvm     ? sync.svm
+                                  : best == Mechanism::kEvent ? sync.event
+                                                              : sync.finish;
   std::vector<Exchange> all = {{"best", slower(cost)},
                                {"event", slower(sync.event)},
                                {"event_to_cpu", sync.event.gpu_to_cpu}};
@@ -98,4 +98,4 @@ double best_us(const sim::PlatformModel& model, const DivisibleLayer& layer, int
   return best;
 }
 
-}  // namespace tandem::cli
+}  // namespace tandem::simulate

@@ -9,7 +9,7 @@
 #include "lane/sim/slice_time.h"
 #include "schedule/placement.h"
 
-namespace tandem::cli {
+namespace tandem::simulate {
 
 inline constexpr int kCpu = 0;
 inline constexpr int kGpu = 1;
@@ -60,4 +60,4 @@ double alone_us(const sim::PlatformModel& model, const DivisibleLayer& layer, in
 double best_us(const sim::PlatformModel& model, const DivisibleLayer& layer, int threads,
                const Exchange& exchange);
 
-}  // namespace tandem::cli
+}  // namespace tandem::simulate
