@@ -350,6 +350,7 @@ StatusOr<std::unique_ptr<Calibration>> Calibration::create(const Graph& graph, L
   }
   TANDEM_RETURN_IF_ERROR(measure_transfers(graph, crew, options.mechanism, sources, &data));
   calibration->transfers_ = transfer_costs(crew, options.mechanism, data);
+  TANDEM_RETURN_IF_ERROR(measure_starts(crew, sources, &calibration->transfers_));
   calibration->build(signatures, lane_names, data);
   for (size_t round = 0; round < kRefinements && lanes > 1; ++round) {
     const auto wanted =

@@ -38,6 +38,9 @@ class Calibration : public CostModel {
   double slice_us(int lane, const Slice& slice, int threads = 0) const override;
   double crossing_us(int from, int to) const override { return transfers_.crossings[from][to]; }
   double enqueue_us(int lane) const override { return transfers_.enqueueing[lane]; }
+  StartCosts start(int lane, int host) const override {
+    return transfers_.starts.empty() ? CostModel::start(lane, host) : transfers_.starts[lane];
+  }
   double copy_us(int lane, const CopySize& size) const override;
 
   // Slices measured by create(), and those that it wanted but had no time for.

@@ -53,6 +53,9 @@ class PredictedCosts : public CostModel {
   Contention contention(int lane, const Slice& slice) const override;
   double crossing_us(int from, int to) const override { return transfers_.crossings[from][to]; }
   double enqueue_us(int lane) const override { return transfers_.enqueueing[lane]; }
+  StartCosts start(int lane, int host) const override {
+    return transfers_.starts.empty() ? CostModel::start(lane, host) : transfers_.starts[lane];
+  }
   double copy_us(int lane, const CopySize& size) const override {
     return tandem::copy_us(transfers_.copies[lane], size);
   }

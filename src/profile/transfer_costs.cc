@@ -99,6 +99,17 @@ Status measure_enqueueing(const Graph& graph, LaneCrew& crew, const CalibrationS
   return {};
 }
 
+Status measure_starts(const LaneCrew& crew, const CalibrationSources& sources,
+                      TransferCosts* costs) {
+  if (!sources.start) return {};
+  costs->starts.assign(crew.lanes().size(), {});
+  for (size_t lane = 0; lane < costs->starts.size(); ++lane) {
+    if (!crew.queue_lane(static_cast<int>(lane))) continue;
+    TANDEM_ASSIGN_OR_RETURN(costs->starts[lane], sources.start(static_cast<int>(lane)));
+  }
+  return {};
+}
+
 double copy_us(const CopyTimes& copy, const CopySize& size) {
   return copy.base + copy.per_piece * static_cast<double>(size.pieces) +
          copy.per_byte * static_cast<double>(size.bytes);

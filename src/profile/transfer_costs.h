@@ -17,6 +17,8 @@ struct CalibrationSources {
   std::function<StatusOr<const TensorBindings*>()> memory;
   // Microseconds of a crossing.
   std::function<StatusOr<double>(int from, int to)> crossing;
+  // Of a lane with a queue. Not set: starting is not measured.
+  std::function<StatusOr<StartCosts>(int lane)> start;
 };
 
 // Microseconds.
@@ -24,6 +26,7 @@ struct TransferCosts {
   std::vector<std::vector<double>> crossings;  // [from][to]
   std::vector<double> enqueueing;              // by lane; 0 without a queue
   std::vector<CopyTimes> copies;               // by lane
+  std::vector<StartCosts> starts;              // by lane with a queue; empty: not measured
 };
 
 // Measures what `data` lack of crossings and of copies to lanes that compute on memory of their
@@ -34,6 +37,11 @@ Status measure_transfers(const Graph& graph, LaneCrew& crew, const std::string& 
 // too.)
 Status measure_enqueueing(const Graph& graph, LaneCrew& crew, const CalibrationSources& sources,
                           CalibrationData* data);
+
+// Measures starts if `sources` can. They are not kept: what a start costs depends on where the
+// system happens to run the thread that starts it, too, and lasts for a while only.
+Status measure_starts(const LaneCrew& crew, const CalibrationSources& sources,
+                      TransferCosts* costs);
 
 double copy_us(const CopyTimes& copy, const CopySize& size);
 

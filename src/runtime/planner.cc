@@ -190,9 +190,8 @@ class MeasuringMemory {
 Status Planner::load_predictors() {
   TANDEM_ASSIGN_OR_RETURN(const predict::PredictorFile file, load_predictor_file());
   MeasuringMemory memory(*graph_, *crew_);
-  CalibrationSources sources;
+  CalibrationSources sources = transfer_sources();
   sources.memory = [&memory] { return memory.bindings(); };
-  sources.crossing = [this](int from, int to) { return crossing_us(from, to); };
   const CalibrationCache cache(options_.calibration_dir, platform_->fingerprint());
   CalibrationData data = cache.load();
   const CalibrationData before = data;
@@ -200,9 +199,11 @@ Status Planner::load_predictors() {
   TANDEM_RETURN_IF_ERROR(measure_transfers(*graph_, *crew_, mechanism, sources, &data));
   TANDEM_RETURN_IF_ERROR(measure_enqueueing(*graph_, *crew_, sources, &data));
   if (data != before) cache.save(data);
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<PredictedCosts> costs,
-                          PredictedCosts::create(*graph_, crew_->lanes(), file,
-                                                 transfer_costs(*crew_, mechanism, data)));
+  TransferCosts transfers = transfer_costs(*crew_, mechanism, data);
+  TANDEM_RETURN_IF_ERROR(measure_starts(*crew_, sources, &transfers));
+  TANDEM_ASSIGN_OR_RETURN(
+      std::unique_ptr<PredictedCosts> costs,
+      PredictedCosts::create(*graph_, crew_->lanes(), file, std::move(transfers)));
   const auto lanes = static_cast<int>(crew_->lanes().size());
   TANDEM_RETURN_IF_ERROR(costs->prepare(usual_slices(*graph_, lanes)));
   cost_source_ = source_of(file);
@@ -218,16 +219,25 @@ Status Planner::calibrate() {
   options.fingerprint = platform_->fingerprint();
   options.mechanism = to_string(mechanism_);
   MeasuringMemory memory(*graph_, *crew_);
-  CalibrationSources sources;
+  CalibrationSources sources = transfer_sources();
   sources.memory = [&]() -> StatusOr<const TensorBindings*> {
     log().info("measuring {} on this machine's lanes, for about {} s", graph_->name,
                options_.calibration_seconds);
     return memory.bindings();
   };
-  sources.crossing = [this](int from, int to) { return crossing_us(from, to); };
   TANDEM_ASSIGN_OR_RETURN(costs_, Calibration::create(*graph_, *crew_, options, sources));
   cost_source_ = kCalibration;
   return {};
+}
+
+CalibrationSources Planner::transfer_sources() {
+  CalibrationSources sources;
+  sources.crossing = [this](int from, int to) { return crossing_us(from, to); };
+  // To networks, one start matters little.
+  if (is_alone(analyse(*graph_))) {
+    sources.start = [this](int lane) { return bench_start(*crew_, lane, mechanism_); };
+  }
+  return sources;
 }
 
 StatusOr<double> Planner::crossing_us(int from, int to) {

@@ -8,6 +8,7 @@
 
 #include "predict/predictor_file.h"
 #include "profile/lane_crew.h"
+#include "profile/transfer_costs.h"
 #include "runtime/plan_file.h"
 #include "schedule/plan.h"
 #include "tandem/platform.h"
@@ -68,6 +69,7 @@ class Planner {
   // engine.
   Status load_predictors();
   Status calibrate();
+  CalibrationSources transfer_sources();
   StatusOr<double> crossing_us(int from, int to);
 
   const std::shared_ptr<const Graph> graph_;

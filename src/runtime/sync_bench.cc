@@ -107,6 +107,34 @@ class Bench {
     return cost_ms;
   }
 
+  // Microseconds of a run in which the queue has one slice, and whoever feeds it `busy_us` of work
+  // for itself; `runs` times, with pauses.
+  StatusOr<std::vector<double>> single_runs(double busy_us, int runs) {
+    Schedule schedule;
+    schedule.lanes.resize(crew_.lanes().size());
+    schedule.lanes[queue_].resize(1);
+    TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Synchronization> sync, begin(schedule));
+    std::vector<double> us;
+    Status result;
+    for (int run = 0; run < runs && result.ok(); ++run) {
+      if (run > 0) sync->begin(Clock::now() + kDeadline);
+      sync->rouse(queue_);
+      crew_.thread(queue_).run([&] {
+        const Clock::time_point start = Clock::now();
+        size_t fed = 0;
+        result = feed(schedule, *sync, &fed);
+        sync->release(queue_);
+        const Clock::time_point fed_at = Clock::now();
+        while (microseconds(Clock::now() - fed_at) < busy_us) cpu_relax();
+        if (result.ok()) result = sync->wait_for_end(queue_);
+        us.push_back(microseconds(Clock::now() - start));
+      });
+      result = end(*sync, result);
+    }
+    TANDEM_RETURN_IF_ERROR(result);
+    return us;
+  }
+
  private:
   // `batch_` slices of the queue, and one more of the CPU lane, so that it can wait for the last.
   Schedule empty_schedule() const {
@@ -272,6 +300,30 @@ StatusOr<CrossingTimes> bench_crossing(LaneCrew& crew, int cpu_lane, int queue_l
   for (double& us : round_trips) us = std::max(0.0, us - times.gpu_to_cpu.median);
   times.cpu_to_gpu = quantiles_of(round_trips);
   return times;
+}
+
+StatusOr<StartCosts> bench_start(LaneCrew& crew, int queue_lane, SyncMechanism mechanism) {
+  TANDEM_RETURN_IF_ERROR(check_mechanism(mechanism, {crew.queue_lane(queue_lane)}));
+  int host = kNone;
+  for (int lane = 0; lane < static_cast<int>(crew.lanes().size()); ++lane) {
+    const bool feeds = &crew.thread(lane) == &crew.thread(queue_lane);
+    if (!crew.queue_lane(lane) && (host == kNone || feeds)) host = lane;
+  }
+  if (sim::SimulatedLane* simulated = sim::as_simulated(crew.lanes()[queue_lane])) {
+    const sim::SyncCosts& sync = simulated->world().model().sync;
+    const double seen_us = simulated_crossing(sync, mechanism).gpu_to_cpu.median;
+    return StartCosts{sync.enqueue_us, sync.enqueue_us + seen_us};
+  }
+  constexpr int kRuns = 15;
+  constexpr double kBusyUs = 300;  // more than any device takes to start and end
+  Bench bench(crew, host, queue_lane, mechanism, 1);
+  TANDEM_ASSIGN_OR_RETURN(std::vector<double> idle, bench.single_runs(0, kRuns));
+  StartCosts costs;
+  costs.queue_us = summarize(std::move(idle)).median;
+  if (host == kNone || &crew.thread(host) != &crew.thread(queue_lane)) return costs;
+  TANDEM_ASSIGN_OR_RETURN(std::vector<double> busy, bench.single_runs(kBusyUs, kRuns));
+  costs.host_us = std::max(0.0, summarize(std::move(busy)).median - kBusyUs);
+  return costs;
 }
 
 StatusOr<std::vector<LanePairTimes>> bench_sync(const std::shared_ptr<Platform>& platform,

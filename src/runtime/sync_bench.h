@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "profile/lane_crew.h"
+#include "schedule/cost_table.h"
 #include "tandem/platform.h"
 #include "tandem/session.h"
 
@@ -47,6 +48,12 @@ struct SyncBenchOptions {
 // One mechanism (not kAuto) between two lanes. The caller has the lease.
 StatusOr<CrossingTimes> bench_crossing(LaneCrew& crew, int cpu_lane, int queue_lane,
                                        SyncMechanism mechanism, const SyncBenchOptions& options);
+
+// What it costs to start the queue after a pause, and to see the end of what it did: runs of one
+// signal, which last a moment and then, on a CPU lane's thread that feeds the queue and has work of
+// its own meanwhile, a while. A queue with a thread of its own costs the host nothing. The caller
+// has the lease.
+StatusOr<StartCosts> bench_start(LaneCrew& crew, int queue_lane, SyncMechanism mechanism);
 
 struct MechanismTimes {
   SyncMechanism mechanism = SyncMechanism::kSvm;

@@ -174,11 +174,11 @@ class Alone : public SplitSurroundings {
     for (size_t i = 0; i < parts.size(); ++i) {
       const LaneTraits& lane = problem_.lanes[parts[i].lane];
       if (!lane.asynchronous) continue;
-      const double enqueued = problem_.cost->enqueue_us(parts[i].lane);
+      const double host_us = start_of(parts[i].lane).host_us;
       for (size_t j = 0; j < parts.size(); ++j) {
-        if (parts[j].lane == lane.fed_by) starts[j] += enqueued;
+        if (parts[j].lane == lane.fed_by) starts[j] += host_us;
       }
-      starts[i] += enqueued + copies_us(parts[i].lane, inputs_of(parts[i].slice));
+      starts[i] += started_us(parts[i].lane) + copies_us(parts[i].lane, inputs_of(parts[i].slice));
     }
     return starts;
   }
@@ -192,18 +192,26 @@ class Alone : public SplitSurroundings {
   }
 
  private:
+  // Who waits for a queue: whoever feeds it, or else the first lane of the host.
+  int host_of(int lane) const {
+    if (problem_.lanes[lane].fed_by != kNone) return problem_.lanes[lane].fed_by;
+    for (size_t host = 0; host < problem_.lanes.size(); ++host) {
+      if (!problem_.lanes[host].asynchronous) return static_cast<int>(host);
+    }
+    return kNone;
+  }
+
+  StartCosts start_of(int lane) const { return problem_.cost->start(lane, host_of(lane)); }
+
   // What it takes the host to see the end of a queue.
   double seen_us(int lane) const {
-    if (problem_.lanes[lane].fed_by != kNone) {
-      return problem_.cost->crossing_us(lane, problem_.lanes[lane].fed_by);
-    }
-    for (size_t host = 0; host < problem_.lanes.size(); ++host) {
-      if (!problem_.lanes[host].asynchronous) {
-        return problem_.cost->crossing_us(lane, static_cast<int>(host));
-      }
-    }
-    return 0;
+    const int host = host_of(lane);
+    const double crossing = host == kNone ? 0 : problem_.cost->crossing_us(lane, host);
+    return std::min(crossing, start_of(lane).queue_us);
   }
+
+  // What passes until the queue's slice starts.
+  double started_us(int lane) const { return start_of(lane).queue_us - seen_us(lane); }
 
   std::vector<TensorRegion> inputs_of(const Slice& slice) const {
     const Graph& graph = *problem_.graph;

@@ -47,9 +47,9 @@ std::vector<double> ends_us(const CostModel& cost, const std::vector<SplitPart>&
 // tried; of more, 64, and all around the best).
 Split choose_split(const Problem& problem, OperatorId op, const SplitSurroundings& surroundings);
 
-// The operator alone in a session: parts on a queue start when they are enqueued, the lane that
-// feeds queues starts after that, and the end of a queue's part has to be seen by the host. Inputs
-// and outputs are in the host's memory.
+// The operator alone in a session: devices have to be started, which costs them and the lane that
+// feeds them time before their parts, and the end of a queue's part has to be seen by the host
+// (StartCosts). Inputs and outputs are in the host's memory.
 Split choose_split(const Problem& problem, OperatorId op);
 
 }  // namespace tandem

@@ -15,4 +15,9 @@ CopySize copy_size(const Graph& graph, const TensorRegion& what) {
   return size;
 }
 
+StartCosts CostModel::start(int lane, int host) const {
+  const double seen_us = host == kNone ? 0 : crossing_us(lane, host);
+  return {enqueue_us(lane), enqueue_us(lane) + seen_us};
+}
+
 }  // namespace tandem

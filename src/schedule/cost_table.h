@@ -25,6 +25,17 @@ struct Contention {
   bool operator==(const Contention&) const = default;
 };
 
+// Microseconds that a run in which a queue takes part costs beside its slices. Devices, and whoever
+// waits for them, may have to wake up first, which takes far longer than to go on from slice to
+// slice.
+struct StartCosts {
+  double host_us = 0;   // of the thread that feeds the queue and waits for its end
+  double queue_us = 0;  // from the start to the first slice's, and from the last one's end until
+                        // the host has seen it
+
+  bool operator==(const StartCosts&) const = default;
+};
+
 class CostModel {
  public:
   virtual ~CostModel() = default;
@@ -40,6 +51,9 @@ class CostModel {
   virtual double copy_us(int /*lane*/, const CopySize& /*size*/) const { return 0; }
   // Predicted microseconds of whoever enqueues slices of that lane, per slice with its signal.
   virtual double enqueue_us(int /*lane*/) const { return 0; }
+  // Of that queue lane, on a run whose host lane (kNone: there is none) waits for it. The default
+  // is that starting costs no more than going on.
+  virtual StartCosts start(int lane, int host) const;
 };
 
 }  // namespace tandem

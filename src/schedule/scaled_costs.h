@@ -25,6 +25,7 @@ class ScaledCosts : public CostModel {
     return costs_.copy_us(lane, size);
   }
   double enqueue_us(int lane) const override { return costs_.enqueue_us(lane); }
+  StartCosts start(int lane, int host) const override { return costs_.start(lane, host); }
 
  private:
   const CostModel& costs_;

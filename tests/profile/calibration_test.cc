@@ -263,10 +263,15 @@ TEST(CalibrationOnQueues, BothWays) {
     options.dir = "none";
     CalibrationSources sources;
     sources.memory = [&]() -> StatusOr<const TensorBindings*> { return &bindings; };
+    const auto going_on = Calibration::create(graph, *crew, options, sources);
+    ASSERT_TRUE(going_on.ok()) << going_on.status().message();
+    EXPECT_EQ((*going_on)->start(0, kNone).queue_us, (*going_on)->enqueue_us(0));
+    sources.start = [](int) -> StatusOr<StartCosts> { return StartCosts{7, 30}; };
     const auto cost = Calibration::create(graph, *crew, options, sources);
     ASSERT_TRUE(cost.ok()) << cost.status().message();
     EXPECT_GT((*cost)->slice_us(0, {.op = 0}), 7000);
     EXPECT_GT((*cost)->enqueue_us(0), 0);
+    EXPECT_EQ((*cost)->start(0, kNone), (StartCosts{7, 30}));
     EXPECT_EQ((*cost)->copy_us(0, {1, 1024}) > 0, memory == SharedMemoryKind::kCoarse);
   }
 }

@@ -293,6 +293,23 @@ TEST(RealLanes, WithoutOpenCl) {
   expect_answers(answers, outputs);
 }
 
+// The benchmark drives queues by itself, not through an executor: with every mechanism, runs end.
+TEST(RealLanes, StartsCostSomething) {
+  if (queue_lane() == kNone) GTEST_SKIP() << "no OpenCL lane";
+  const std::shared_ptr<LaneCrew> crew = LaneCrew::of(platform()).value();
+  const auto lease = LaneCrew::acquire(crew, Clock::now() + std::chrono::seconds(60));
+  ASSERT_TRUE(lease.ok()) << lease.status().message();
+  for (const SyncMechanism mechanism :
+       {SyncMechanism::kSvm, SyncMechanism::kEvent, SyncMechanism::kFinish}) {
+    SCOPED_TRACE(to_string(mechanism));
+    const StatusOr<StartCosts> costs = bench_start(*crew, queue_lane(), mechanism);
+    if (!costs.ok() && costs.status().code() == StatusCode::kUnsupported) continue;
+    ASSERT_TRUE(costs.ok()) << costs.status().message();
+    EXPECT_GT(costs->queue_us, 0);
+    EXPECT_GE(costs->host_us, 0);
+  }
+}
+
 TEST(RealLanes, CrossingsTakeMicroseconds) {
   if (queue_lane() == kNone) GTEST_SKIP() << "no OpenCL lane";
   SyncBenchOptions options;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace tandem {
 namespace {
@@ -35,6 +36,10 @@ class TiledModel : public CostModel {
   Contention contention(int lane, const Slice&) const override { return lanes_[lane].contention; }
   double crossing_us(int from, int to) const override { return from == 1 && to == 0 ? 3 : 2; }
   double enqueue_us(int lane) const override { return lane == 1 ? 4 : 0; }
+  StartCosts start(int lane, int host) const override {
+    return start_costs ? *start_costs : CostModel::start(lane, host);
+  }
+  std::optional<StartCosts> start_costs;
 
   static constexpr int kThreads = 4;
 
@@ -59,24 +64,26 @@ Problem problem_of(const Graph& graph, const CostModel& cost) {
 
 // Of cutting at `at`, without contention, by the documented rules.
 double split_us(const CostModel& cost, const PartitionAxis& axis, int64_t at, int64_t extent) {
-  const double enqueue = cost.enqueue_us(1);
+  const StartCosts start = cost.start(1, 0);
   double cpu = std::numeric_limits<double>::infinity();
   for (int threads : {1, 2, 4}) {
-    cpu = std::min(cpu, enqueue + cost.slice_us(0, {0, axis.axis, 0, at}, threads));
+    cpu = std::min(cpu, start.host_us + cost.slice_us(0, {0, axis.axis, 0, at}, threads));
   }
-  const double gpu =
-      enqueue + cost.slice_us(1, {0, axis.axis, at, extent}) + cost.crossing_us(1, 0);
-  return std::max(cpu, gpu);
+  return std::max(cpu, start.queue_us + cost.slice_us(1, {0, axis.axis, at, extent}));
 }
 
-TEST(ChooseSplit, NothingIsBetter) {
+class BestSplit : public ::testing::TestWithParam<bool> {};
+
+TEST_P(BestSplit, NothingIsBetter) {
+  const bool with_start_costs = GetParam();
   for (const int64_t rows : {1, 50, 512}) {
     for (const int64_t features : {48, 200, 1000}) {
       for (const double ratio : {0.1, 0.9, 3.0}) {
         for (const double us_per_thread : {0.0, 5.0}) {
           const Graph graph = linear(rows, features);
-          const TiledModel cost(graph, {{0.7, 32, 1, {}, us_per_thread}, {0.7 * ratio, 48, 2}});
-          double best = cost.enqueue_us(1) + cost.slice_us(1, {.op = 0}) + cost.crossing_us(1, 0);
+          TiledModel cost(graph, {{0.7, 32, 1, {}, us_per_thread}, {0.7 * ratio, 48, 2}});
+          if (with_start_costs) cost.start_costs = {5, 20};
+          double best = cost.start(1, 0).queue_us + cost.slice_us(1, {.op = 0});
           for (int threads : {1, 2, 4}) {
             best = std::min(best, cost.slice_us(0, {.op = 0}, threads));
           }
@@ -92,6 +99,27 @@ TEST(ChooseSplit, NothingIsBetter) {
       }
     }
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(StartCosts, BestSplit, ::testing::Bool());
+
+// Unless a model says otherwise, starting costs what going on does.
+TEST(ChooseSplit, StartCostsAreThoseOfEnqueueingAndSeeing) {
+  const Graph graph = linear(1, 64);
+  const TiledModel cost(graph, {{}, {}});
+  EXPECT_EQ(cost.start(1, 0), (StartCosts{4, 4 + 3}));
+  EXPECT_EQ(cost.start(1, kNone), (StartCosts{4, 4}));
+}
+
+// Half of it on each lane would be faster if the device were awake.
+TEST(ChooseSplit, WhatIsFasterThanADeviceStartsIsNotDivided) {
+  const Graph graph = linear(1, 256);
+  TiledModel cost(graph, {{4, 16}, {1, 16}});
+  ASSERT_EQ(choose_split(problem_of(graph, cost), 0).parts.size(), 2u);
+  cost.start_costs = {10, 45};
+  const Split split = choose_split(problem_of(graph, cost), 0);
+  ASSERT_EQ(split.parts.size(), 1u);
+  EXPECT_EQ(split.parts[0].lane, 0);
 }
 
 TEST(ChooseSplit, PartsCoverTheOperatorAtTheGranularity) {
