@@ -179,5 +179,55 @@ TEST(LoneOperatorTest, VariesWithinBounds) {
   EXPECT_GT(one_row, 10);
 }
 
+LoneOperator moving(Attributes attributes, const Dims& from, const Dims& to) {
+  LoneOperator op;
+  op.attributes = std::move(attributes);
+  op.inputs = {{.dims = from, .layout = {}, .constant = false, .value = nullptr}};
+  op.dims = to;
+  op.layout = {};
+  return op;
+}
+
+// Operators that move elements stay ones: what they say of their extents holds for the varied ones.
+TEST(LoneOperatorTest, VariesWhatMovesElements) {
+  const LoneOperator part =
+      moving(CopyAttributes{.source_axis = {0, 1, 2}, .step = {1, 1, 1}, .start = {0, 4, 0}},
+             {1, 10, 85}, {1, 6, 85});
+  const LoneOperator split =
+      moving(CopyAttributes{.source_axis = {kNone, 1, 1}, .step = {1, 1, 29}, .start = {0, 0}},
+             {1, 58}, {1, 29, 2});
+  const LoneOperator merged = moving(ReshapeAttributes{}, {1, 58, 2, 7}, {1, 116, 7});
+  ProfileRandom random(5);
+  std::set<Dims> seen;
+  for (int k = 0; k < 50; ++k) {
+    for (const LoneOperator& op : {part, split, merged}) {
+      const std::optional<LoneOperator> varied = perturbed(op, random);
+      ASSERT_TRUE(varied);
+      seen.insert(varied->dims);
+      const Dims& from = varied->inputs[0].dims;
+      Graph graph;
+      ConstantPool constants(true);
+      ASSERT_TRUE(add_to(graph, *varied, "op", constants).ok());
+      ASSERT_TRUE(graph.validate().ok()) << graph.validate().message();
+      const auto* copy = std::get_if<CopyAttributes>(&varied->attributes);
+      if (!copy) {
+        EXPECT_EQ(element_count(from), element_count(varied->dims));
+        continue;
+      }
+      for (size_t axis = 0; axis < from.size(); ++axis) {
+        int64_t last = copy->start[axis];
+        for (size_t d = 0; d < varied->dims.size(); ++d) {
+          if (copy->source_axis[d] != static_cast<int>(axis)) continue;
+          last += copy->step[d] * (varied->dims[d] - 1);
+        }
+        EXPECT_LT(last, from[axis]);
+        // A split reads all there is.
+        if (varied->dims.size() != from.size()) EXPECT_EQ(last + 1, from[axis]);
+      }
+    }
+  }
+  EXPECT_GT(seen.size(), 60);
+}
+
 }  // namespace
 }  // namespace tandem
