@@ -40,17 +40,42 @@ StatusOr<Matrix> make_matrix(const Frame& frame, std::span<const float> targets)
   return matrix;
 }
 
+const char* objective_name(Objective objective) {
+  switch (objective) {
+    case Objective::kSquaredError:
+      return "reg:squarederror";
+    case Objective::kRobustError:
+      return "reg:pseudohubererror";
+    case Objective::kLogistic:
+      return "binary:logistic";
+  }
+  return "";
+}
+
+// What tells when to stop.
+const char* metric_name(Objective objective) {
+  switch (objective) {
+    case Objective::kSquaredError:
+      return "rmse";
+    case Objective::kRobustError:
+      return "mae";
+    case Objective::kLogistic:
+      return "logloss";
+  }
+  return "";
+}
+
 StatusOr<Booster> make_booster(DMatrixHandle training, Objective objective,
                                const BoostingOptions& options) {
   BoosterHandle handle = nullptr;
   TANDEM_RETURN_IF_ERROR(check(XGBoosterCreate(&training, 1, &handle), "making a booster"));
   Booster booster(handle);
-  const bool logistic = objective == Objective::kLogistic;
   const std::pair<const char*, std::string> parameters[] = {
-      {"objective", logistic ? "binary:logistic" : "reg:squarederror"},
-      {"eval_metric", logistic ? "logloss" : "rmse"},
+      {"objective", objective_name(objective)},
+      {"eval_metric", metric_name(objective)},
+      {"huber_slope", fmt::to_string(kRobustSlope)},
       // The log-odds of a half are 0, as is the mean that squared errors start from.
-      {"base_score", logistic ? "0.5" : "0"},
+      {"base_score", objective == Objective::kLogistic ? "0.5" : "0"},
       {"tree_method", "hist"},
       {"nthread", "1"},
       {"verbosity", "0"},

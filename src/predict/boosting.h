@@ -27,16 +27,22 @@ struct BoostingOptions {
   Status validate() const;
 };
 
+// Of kRobustError: where squared errors become absolute ones, in units of the target.
+inline constexpr double kRobustSlope = 0.05;
+
 enum class Objective {
   kSquaredError,  // the target's mean
-  kLogistic,      // the log-odds of the target, which is 0 or 1
+  // Between its mean and its median (Huber's loss, smooth): rows that are far off pull no more than
+  // those kRobustSlope off. For logarithms of times, of which some are measured wrongly.
+  kRobustError,
+  kLogistic,  // the log-odds of the target, which is 0 or 1
 };
 
 // A trained ensemble, and the XGBoost predictions that tests compare it with.
 struct Boosted {
   TreeEnsemble ensemble;
   int rounds = 0;                 // trees kept
-  double validation_error = 0;    // root mean square error or log loss; 0 without validation rows
+  double validation_error = 0;    // of what stops the training; 0 without validation rows
   std::vector<float> by_xgboost;  // its own predictions (margins) of the training rows
 };
 

@@ -94,23 +94,23 @@ double Regressor::line_us(const Frame& frame, const Columns& columns, size_t row
 
 Status Regressor::fit_trees(const Frame& frame, const Columns& columns,
                             std::span<const double> times_us, std::span<const std::string> groups,
-                            const BoostingOptions& options) {
+                            const RegressorOptions& options) {
   std::vector<float> targets;
   for (size_t row = 0; row < frame.rows(); ++row) {
     targets.push_back(static_cast<float>(std::log(times_us[row] / line_us(frame, columns, row))));
   }
-  BoostingOptions final_options = options;
+  BoostingOptions final_options = options.boosting;
   if (frame.rows() >= kRowsForValidation && statistics_.groups >= kGroupsForValidation) {
-    const std::vector<int> folds = group_folds(groups, kValidationFolds, options.seed);
+    const std::vector<int> folds = group_folds(groups, kValidationFolds, options.boosting.seed);
     const std::vector<size_t> validation = rows_of_fold(folds, 0);
     TANDEM_ASSIGN_OR_RETURN(const Boosted trial,
-                            boost(frame, targets, validation, Objective::kSquaredError, options));
+                            boost(frame, targets, validation, options.objective, options.boosting));
     final_options.trees = trial.rounds;
     statistics_.validation_error = trial.validation_error;
   }
   // With the count of trees known, nothing needs to be held out.
   TANDEM_ASSIGN_OR_RETURN(Boosted boosted,
-                          boost(frame, targets, {}, Objective::kSquaredError, final_options));
+                          boost(frame, targets, {}, options.objective, final_options));
   trees_ = std::move(boosted.ensemble);
   statistics_.trees = boosted.rounds;
   return {};
@@ -137,7 +137,7 @@ StatusOr<Regressor> Regressor::fit(const Frame& frame, std::span<const double> t
   regressor.fit_lines(frame, columns, times_us);
   regressor.trees_ = TreeEnsemble(frame.columns(), 0);
   if (options.trees) {
-    TANDEM_RETURN_IF_ERROR(regressor.fit_trees(frame, columns, times_us, groups, options.boosting));
+    TANDEM_RETURN_IF_ERROR(regressor.fit_trees(frame, columns, times_us, groups, options));
   }
   return regressor;
 }

@@ -24,7 +24,8 @@ struct TrainingStatistics {
   size_t rows = 0;
   size_t groups = 0;
   int trees = 0;
-  double validation_error = 0;  // root mean square of log(predicted / measured); 0: not validated
+  double validation_error = 0;  // of log(predicted / measured), root mean square or, of robust
+                                // errors, mean absolute; 0: not validated
   double fastest_us = 0;        // of the measurements
   double slowest_us = 0;
 };
@@ -35,6 +36,7 @@ struct RegressorOptions {
   // Rows that differ in this column get a sum of their own where there are enough of them. Empty:
   // one sum for all.
   std::string class_column = {};
+  Objective objective = Objective::kSquaredError;  // of the trees, in logarithms of time
   BoostingOptions boosting = {};
   bool trees = true;  // false: the sums alone
 };
@@ -77,7 +79,7 @@ class Regressor {
   StatusOr<Columns> columns_in(const Frame& frame) const;
   void fit_lines(const Frame& frame, const Columns& columns, std::span<const double> times_us);
   Status fit_trees(const Frame& frame, const Columns& columns, std::span<const double> times_us,
-                   std::span<const std::string> groups, const BoostingOptions& options);
+                   std::span<const std::string> groups, const RegressorOptions& options);
   double line_us(const Frame& frame, const Columns& columns, size_t row) const;
 
   std::vector<std::string> names_;

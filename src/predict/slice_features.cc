@@ -63,8 +63,9 @@ constexpr std::array<std::string_view, 48> kImplementations = {"loops_tiled_gemm
                                                                "cl_conv_transpose_4x4_items"};
 
 // Fragments of oneDNN's names that tell its kernels apart, most telling first. As above.
-constexpr std::array<std::string_view, 8> kVariants = {
-    "brgconv_1x1", "brgconv", "jit_1x1", "wino", "jit:avx512", "jit:avx2", "jit", "gemm"};
+constexpr std::array<std::string_view, 9> kVariants = {"brgconv_1x1", "brgconv", "jit_1x1",
+                                                       "wino_2x3",    "wino",    "jit:avx512",
+                                                       "jit:avx2",    "jit",     "gemm"};
 
 constexpr std::array<std::string_view, 16> kKinds = {
     "conv",  "conv_transpose", "linear", "matmul", "pool",    "reduce", "softmax", "layer_norm",
@@ -115,6 +116,30 @@ double pieces(double bytes, int64_t run) { return bytes / 4 / std::max<double>(1
 // Of rows that are `pitch` apart.
 double density(int64_t run, int64_t pitch) {
   return std::min(1.0, number(run) / std::max(1.0, number(pitch)));
+}
+// The share of `bytes`, gone through again and again, that a cache does not hold: from a quarter of
+// it on, which other data leave, to three quarters.
+double overflow(double bytes, int64_t cache) {
+  return std::clamp(2 * (against(bytes, cache) - 0.25), 0.0, 1.0);
+}
+// Floats in a cache line, of which packed weights are a multiple.
+constexpr double kLine = 16;
+// Of a cache, what a producer can fill with its input and output before it loses the first of them.
+constexpr double kKept = 0.9;
+double divisor(double count) {
+  for (int by = 8; by > 1; --by) {
+    if (std::fmod(count, by) == 0) return by;
+  }
+  return 1;
+}
+// Cache lines of `count` elements that lie in runs, the rows of which are `pitch` apart.
+double lines_of(double count, int64_t run, int64_t pitch) {
+  if (pitch < kLine) {
+    const double used = std::max<double>(1, number(std::min(run, pitch)));
+    return count / kLine * std::max(1.0, number(pitch) / used);
+  }
+  const double in_run = std::max<double>(1, number(run));
+  return count / in_run * std::max(1.0, in_run / kLine);
 }
 double log2_of(double value) { return std::log2(std::max(value, 1.0)); }
 
@@ -192,11 +217,15 @@ std::vector<SliceFeature> kernel_features() {
        [](M m) {
          return number(implementation_number(split_implementation(m.c.implementation).base));
        }},
-      {{"regime", "1", "implementation and repeated in one: what lines are fitted apart for",
+      {{"regime", "1",
+        "implementation, a library's kernel and repeated in one: what lines are fitted apart for",
         kKernel},
        [](M m) {
-         return 2 * number(implementation_number(split_implementation(m.c.implementation).base)) +
-                (m.c.repeated ? 1 : 0);
+         constexpr int kMostVariants = 16;
+         const int implementation =
+             implementation_number(split_implementation(m.c.implementation).base);
+         const int variant = variant_number(m.c.library_variant);
+         return 2.0 * (kMostVariants * implementation + variant) + (m.c.repeated ? 1 : 0);
        }},
       {{"library_variant", "1", "which of a library's kernels runs", kKernel},
        [](M m) { return number(variant_number(m.c.library_variant)); }},
@@ -321,6 +350,54 @@ std::vector<SliceFeature> kernel_features() {
        [](M m) { return m.window_pixels; }},
       {{"window_elements", "1", "elements that windows read", kKernel},
        [](M m) { return m.window_pixels * m.columns; }},
+      {{"winograd_outputs", "1", "pixels along a side of Winograd's patches; 0: none", kKernel},
+       [](M m) { return m.winograd_outputs; }},
+      {{"patches", "1", "of Winograd, else pixels: how often each of the packed weights is used",
+        kKernel},
+       [](M m) { return m.patches; }},
+      {{"patch_waste", "1", "pixels of patches over those that exist", kKernel},
+       [](M m) { return m.patch_waste; }},
+      {{"transformed", "1", "elements that Winograd transforms, to and from", kKernel},
+       [](M m) { return m.transformed; }},
+      {{"packed_bytes", "B", "weights as the kernel reads them: transformed and padded", kKernel},
+       [](M m) { return m.packed_bytes; }},
+      {{"packed_l2", "1", "these over the second-level cache", kKernel},
+       [](M m) { return against(m.packed_bytes, m.c.lane.l2_bytes); }},
+      {{"packed_l3", "1", "these over the last-level cache", kKernel},
+       [](M m) { return against(m.packed_bytes, m.c.lane.l3_bytes); }},
+      {{"weight_passes", "1", "times that weights are read from the first to the last", kKernel},
+       [](M m) { return m.weight_passes; }},
+      {{"weight_traffic_l2", "B", "weights read from beyond the second-level cache, by all passes",
+        kKernel},
+       [](M m) {
+         return m.weight_passes * m.packed_bytes * overflow(m.packed_bytes, m.c.lane.l2_bytes);
+       }},
+      {{"weight_traffic_l3", "B", "weights read from beyond the last-level cache, by all passes",
+        kKernel},
+       [](M m) {
+         return m.weight_passes * m.packed_bytes * overflow(m.packed_bytes, m.c.lane.l3_bytes);
+       }},
+      {{"input_traffic", "B", "input gathered by windows, once for each set of channels", kKernel},
+       [](M m) { return m.input_traffic; }},
+      {{"channel_divisor", "1",
+        "greatest divisor, up to 8, of sixteens of channels: libraries cut "
+        "them evenly",
+        kKernel},
+       [](M m) { return divisor(ceil_div(m.columns, kLine)); }},
+      {{"depth_divisor", "1", "the same of the input's channels", kKernel},
+       [](M m) { return divisor(ceil_div(number(m.c.in_channels), kLine)); }},
+      {{"runs", "1", "pieces that a copy moves at once", kKernel}, [](M m) { return m.runs; }},
+      {{"in_lines", "1", "cache lines that are read", kKernel}, [](M m) { return m.in_lines; }},
+      {{"out_lines", "1", "cache lines that are written", kKernel},
+       [](M m) { return m.out_lines; }},
+      {{"evicted_lines", "1",
+        "of the lines read, what their producer, reading as much, has pushed out of that cache",
+        kKernel},
+       [](M m) {
+         if (m.c.repeated || m.in_footprint <= 0) return 0.0;
+         const double kept = kKept * number(m.c.lane.l2_bytes);
+         return m.in_lines * std::clamp((2 * m.in_footprint - kept) / m.in_footprint, 0.0, 1.0);
+       }},
       {{"vectors", "1", "vectors that hold the results' channels", kKernel},
        [](M m) { return m.rows * ceil_div(m.columns, number(m.c.lane.simd_floats)); }},
       {{"vector_left", "1", "channels beyond whole vectors", kKernel},
@@ -384,7 +461,51 @@ SliceMeasures::SliceMeasures(const SliceCase& slice) : c(slice) {
   const bool reshapes = c.kind == "reshape" && (c.width > 1) != (c.in_width > 1);
   rearranged_bytes = reshapes || c.in_channel_step > 1 ? c.in_bytes + c.out_bytes : 0;
   window_pixels = slides ? rows * number(c.kernel_height * c.kernel_width) : 0;
+  measure_weights();
+  measure_lines();
   cold_bytes = c.repeated ? std::max(0.0, c.bytes() - number(c.lane.l2_bytes)) : c.bytes();
+}
+
+void SliceMeasures::measure_weights() {
+  const bool device = c.lane.kind == "opencl";
+  if (c.implementation.find("winograd") != std::string::npos) {
+    const bool small = c.implementation.find("winograd_2x2") != std::string::npos ||
+                       c.library_variant.find("wino_2x3") != std::string::npos;
+    winograd_outputs = small ? 2 : 4;
+  }
+  const double side = std::max(1.0, winograd_outputs);
+  const double taps = number(c.kernel_height * c.kernel_width);
+  const double points = winograd_outputs > 0 ? (side + 2) * (side + 2) : taps;
+  const double in_channels = number(c.in_channels) / number(c.groups);
+  const double padded = kLine * ceil_div(columns, kLine);
+  patches = number(c.part_batch()) * ceil_div(number(c.part_height()), side) *
+            ceil_div(number(c.part_width()), side);
+  patch_waste = patches * side * side / std::max(rows, 1.0);
+  if (winograd_outputs > 0) {
+    transformed = patches * points * (kLine * ceil_div(in_channels, kLine) + padded);
+  }
+  packed_bytes = c.weight_bytes > 0 ? 4 * points * padded * in_channels : 0;
+  weight_passes = device ? number(std::max<int64_t>(1, c.global_size[0])) : 1;
+  input_traffic = c.in_bytes * taps / number(c.stride_height * c.stride_width) *
+                  (device ? number(std::max<int64_t>(1, c.global_size[1])) : 1);
+}
+
+void SliceMeasures::measure_lines() {
+  const double results = c.out_bytes / 4;
+  const double step = c.kind == "copy" ? std::abs(number(c.in_channel_step)) : 1;
+  const double run = step == 1 ? number(std::min(c.in_run, c.out_run)) : 1;
+  runs = results / std::max(1.0, run);
+  in_lines = step > 1 ? results * std::min(1.0, step / kLine)
+                      : lines_of(c.in_bytes / 4, c.in_run, c.in_pitch);
+  out_lines = lines_of(results, c.out_run, c.out_pitch);
+  // A copy may read a part of its input, whose producer has written all of it.
+  const bool from_image = c.in_width > 1;
+  const bool same_batch = from_image == (c.width > 1);
+  const double image = 4 * number(c.in_height * c.in_width * c.in_pitch);
+  const bool knows = c.kind == "copy" || c.kind == "resize" || c.kind == "pool";
+  in_footprint = !knows || (!from_image && !same_batch) ? c.in_bytes / share
+                 : same_batch                           ? image * number(c.batch)
+                                                        : image;
 }
 
 const std::vector<SliceFeature>& slice_features() {

@@ -54,9 +54,24 @@ struct SliceMeasures {
   double out_density = 1;       // likewise, what is written
   double rearranged_bytes = 0;  // by copies, where neighbours do not stay neighbours
   double window_pixels = 0;     // reads of input pixels, by all windows of the part
+  double winograd_outputs = 0;  // pixels along a side of its patches; 0: another algorithm
+  double patches = 0;           // that use each packed weight once; pixels, but for Winograd
+  double patch_waste = 1;       // pixels of patches over those of the part
+  double transformed = 0;       // elements
+  double packed_bytes = 0;      // weights as kernels read them
+  double weight_passes = 1;     // over all of these
+  double input_traffic = 0;     // bytes that windows gather, for all sets of channels
+  double runs = 0;              // that a copy moves at once
+  double in_lines = 0;          // cache lines
+  double out_lines = 0;         // likewise
+  double in_footprint = 0;      // bytes that the producer of the input has written
 
   double waste() const { return c.flops > 0 ? c.computed_flops / c.flops : 1; }
   double work() const { return c.computed_flops > 0 ? c.computed_flops : c.flops; }
+
+ private:
+  void measure_weights();
+  void measure_lines();
 };
 
 struct SliceFeature {

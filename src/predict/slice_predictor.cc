@@ -12,21 +12,54 @@ namespace {
 constexpr const char* kAllFamilies = "all";
 constexpr const char* kSlowdown = "slowdown";
 
-// What the line that trees correct is made of.
-std::vector<std::string> cost_terms(SliceKnowledge knowledge, SliceFamily family) {
+// Families that hardly compute.
+bool moves_memory(SliceFamily family) {
+  return family == SliceFamily::kElementwise || family == SliceFamily::kCopy ||
+         family == SliceFamily::kPool || family == SliceFamily::kReduce ||
+         family == SliceFamily::kDepthwise;
+}
+
+// What the line that trees correct is made of. `device`: of an OpenCL lane.
+std::vector<std::string> cost_terms(SliceKnowledge knowledge, SliceFamily family, bool device) {
   if (knowledge == SliceKnowledge::kFlops) return {"flops"};
   if (knowledge == SliceKnowledge::kArguments) {
     return {"flops", "in_bytes", "weight_bytes", "out_bytes", "costly_results"};
   }
-  // Fewer terms extrapolate better where arithmetic dominates.
-  if (family == SliceFamily::kConv3x3) return {"unit_flops", "bytes", "costly_results"};
-  return {"unit_flops",     "in_bytes",      "weight_bytes",    "out_bytes", "overflow_bytes",
-          "costly_results", "input_pieces",  "output_pieces",   "rows",      "window_pixels",
-          "gap_bytes",      "evicted_bytes", "rearranged_bytes"};
+  switch (family) {
+    case SliceFamily::kConv3x3:
+      // Fewer terms extrapolate better where arithmetic dominates.
+      if (!device) return {"unit_flops", "bytes", "costly_results"};
+      [[fallthrough]];
+    case SliceFamily::kConv1x1:
+    case SliceFamily::kConvOther:
+    case SliceFamily::kConvGrouped:
+      return {"unit_flops",        "in_bytes",      "packed_bytes", "out_bytes",
+              "costly_results",    "cold_bytes",    "transformed",  "weight_traffic_l2",
+              "weight_traffic_l3", "input_traffic", "in_lines",     "out_lines"};
+    default:
+      break;
+  }
+  std::vector<std::string> terms = {"unit_flops",      "in_bytes",       "weight_bytes",
+                                    "out_bytes",       "overflow_bytes", "costly_results",
+                                    "input_pieces",    "rows",           "output_pieces",
+                                    "gap_bytes",       "window_pixels",  "evicted_bytes",
+                                    "rearranged_bytes"};
+  if (moves_memory(family)) {
+    terms.insert(terms.end(), {"in_lines", "out_lines", "evicted_lines", "runs"});
+  }
+  return terms;
 }
 
-RegressorOptions regressor_options(const SlicePredictorOptions& options, SliceFamily family) {
-  RegressorOptions result{.cost_terms = cost_terms(options.knowledge, family),
+// Linear layers have few shapes, some of them much slower than a line through the others: rows far
+// off are no mistakes there.
+Objective objective_of(SliceFamily family) {
+  return family == SliceFamily::kLinear ? Objective::kSquaredError : Objective::kRobustError;
+}
+
+RegressorOptions regressor_options(const SlicePredictorOptions& options, SliceFamily family,
+                                   bool device) {
+  RegressorOptions result{.cost_terms = cost_terms(options.knowledge, family, device),
+                          .objective = objective_of(family),
                           .boosting = options.boosting};
   result.trees = options.knowledge != SliceKnowledge::kFlops;
   if (options.knowledge == SliceKnowledge::kArguments) result.class_column = "circumstances";
@@ -143,6 +176,7 @@ StatusOr<SlicePredictor> SlicePredictor::fit(std::span<const SliceSample* const>
     return Regressor::fit(frame.with_rows(selection.rows), selection.values, selection.groups,
                           regression);
   };
+  const bool device = !slices.empty() && slices.front()->lane.kind == "opencl";
   bool some_are_few = families.size() < static_cast<size_t>(kSliceFamilies);
   for (const auto& [family, selection] : families) {
     if (selection.rows.size() < kFewestRows || selection.shapes() < kFewestShapes) {
@@ -150,12 +184,12 @@ StatusOr<SlicePredictor> SlicePredictor::fit(std::span<const SliceSample* const>
       continue;
     }
     TANDEM_ASSIGN_OR_RETURN(Regressor regressor,
-                            fit(selection, regressor_options(options, family)));
+                            fit(selection, regressor_options(options, family, device)));
     predictor.families_.emplace(family, std::move(regressor));
   }
   if (some_are_few && !all.rows.empty()) {
     TANDEM_ASSIGN_OR_RETURN(predictor.all_families_,
-                            fit(all, regressor_options(options, SliceFamily::kConvOther)));
+                            fit(all, regressor_options(options, SliceFamily::kMatMul, device)));
   }
   if (loaded.rows.size() >= kFewestRows && options.knowledge != SliceKnowledge::kFlops) {
     // A constant that the trees correct.

@@ -222,7 +222,9 @@ TEST(LoneOperatorTest, VariesWhatMovesElements) {
         }
         EXPECT_LT(last, from[axis]);
         // A split reads all there is.
-        if (varied->dims.size() != from.size()) EXPECT_EQ(last + 1, from[axis]);
+        if (varied->dims.size() != from.size()) {
+          EXPECT_EQ(last + 1, from[axis]);
+        }
       }
     }
   }
