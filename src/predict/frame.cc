@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,13 +10,19 @@ namespace tandem::predict {
 
 std::vector<std::string> Frame::names() const {
   std::vector<std::string> names;
-  for (const Feature& feature : features_) names.push_back(feature.name);
+  for (const Feature& feature : *features_) names.push_back(feature.name);
   return names;
 }
 
+bool Frame::has_names(std::span<const std::string> names) const {
+  return std::equal(
+      features_->begin(), features_->end(), names.begin(), names.end(),
+      [](const Feature& feature, const std::string& name) { return feature.name == name; });
+}
+
 int Frame::column(const std::string& name) const {
-  for (size_t i = 0; i < features_.size(); ++i) {
-    if (features_[i].name == name) return static_cast<int>(i);
+  for (size_t i = 0; i < columns(); ++i) {
+    if ((*features_)[i].name == name) return static_cast<int>(i);
   }
   return -1;
 }
@@ -28,7 +35,7 @@ Status Frame::add(std::span<const double> row) {
   for (size_t i = 0; i < row.size(); ++i) {
     if (!(std::abs(row[i]) <= std::numeric_limits<float>::max())) {
       return invalid_argument(fmt::format("feature {} is {}: it must be a finite f32 number",
-                                          features_[i].name, row[i]));
+                                          (*features_)[i].name, row[i]));
     }
   }
   for (const double value : row) values_.push_back(static_cast<float>(value));
@@ -39,9 +46,9 @@ Frame Frame::with_features(const std::function<bool(const Feature&)>& keep) cons
   std::vector<size_t> kept;
   std::vector<Feature> features;
   for (size_t i = 0; i < columns(); ++i) {
-    if (!keep(features_[i])) continue;
+    if (!keep((*features_)[i])) continue;
     kept.push_back(i);
-    features.push_back(features_[i]);
+    features.push_back((*features_)[i]);
   }
   Frame frame(std::move(features));
   frame.values_.reserve(rows() * kept.size());

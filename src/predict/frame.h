@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,12 +29,14 @@ struct Feature {
 // Rows of finite f32 values, one column a feature; stored row after row.
 class Frame {
  public:
-  explicit Frame(std::vector<Feature> features) : features_(std::move(features)) {}
+  explicit Frame(std::vector<Feature> features)
+      : features_(std::make_shared<const std::vector<Feature>>(std::move(features))) {}
 
-  size_t columns() const { return features_.size(); }
+  size_t columns() const { return features_->size(); }
   size_t rows() const { return columns() == 0 ? 0 : values_.size() / columns(); }
-  const std::vector<Feature>& features() const { return features_; }
+  const std::vector<Feature>& features() const { return *features_; }
   std::vector<std::string> names() const;
+  bool has_names(std::span<const std::string> names) const;
   // The column of that name, or -1.
   int column(const std::string& name) const;
 
@@ -51,7 +54,10 @@ class Frame {
   Frame with_rows(std::span<const size_t> rows) const;
 
  private:
-  std::vector<Feature> features_;
+  explicit Frame(std::shared_ptr<const std::vector<Feature>> features)
+      : features_(std::move(features)) {}
+
+  std::shared_ptr<const std::vector<Feature>> features_;  // frames made of frames share them
   std::vector<float> values_;
 };
 

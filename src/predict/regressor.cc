@@ -143,7 +143,7 @@ StatusOr<Regressor> Regressor::fit(const Frame& frame, std::span<const double> t
 }
 
 StatusOr<std::vector<double>> Regressor::predict(const Frame& frame) const {
-  if (frame.names() != names_) {
+  if (!frame.has_names(names_)) {
     return invalid_argument(fmt::format("features {} where the predictor was trained with {}",
                                         fmt::join(frame.names(), ","), fmt::join(names_, ",")));
   }

@@ -56,7 +56,7 @@ std::string Regressor::to_text(const Fingerprints& made_for) const {
               {"engine", made_for.engine},          {"features", names_},
               {"cost_terms", cost_terms_},          {"class_column", class_column_},
               {"line", all_classes_.weights()},     {"lines", lines},
-              {"statistics", to_json(statistics_)}, {"trees", json::parse(trees_.to_text())}}
+              {"statistics", to_json(statistics_)}, {"trees", trees_.to_json()}}
       .dump();
 }
 
@@ -90,7 +90,7 @@ StatusOr<Regressor> Regressor::parse(const std::string& text, const Expectation&
       regressor.lines_[std::stoi(name)] = line_from(line, regressor.cost_terms_.size());
     }
     regressor.statistics_ = statistics_from(document.at("statistics"));
-    TANDEM_ASSIGN_OR_RETURN(regressor.trees_, TreeEnsemble::parse(document.at("trees").dump()));
+    TANDEM_ASSIGN_OR_RETURN(regressor.trees_, TreeEnsemble::parse(document.at("trees")));
     if (regressor.trees_.features() != regressor.names_.size()) {
       return corrupt("the predictor's trees are of other features");
     }

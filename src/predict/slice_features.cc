@@ -520,9 +520,12 @@ const std::vector<SliceFeature>& slice_features() {
 bool is_argument(const Feature& feature) { return feature.kind == FeatureKind::kArgument; }
 
 Frame slice_frame() {
-  std::vector<Feature> columns;
-  for (const SliceFeature& feature : slice_features()) columns.push_back(feature.feature);
-  return Frame(std::move(columns));
+  static const Frame empty = [] {
+    std::vector<Feature> columns;
+    for (const SliceFeature& feature : slice_features()) columns.push_back(feature.feature);
+    return Frame(std::move(columns));
+  }();
+  return empty;
 }
 
 void append_slice_row(const SliceCase& slice, std::vector<double>* row) {

@@ -136,7 +136,7 @@ std::vector<std::string> shape_groups(std::span<const SliceSample> samples) {
   return groups;
 }
 
-Frame SlicePredictor::columns_of(const Frame& frame) const {
+Frame SlicePredictor::columns_of(Frame frame) const {
   if (knowledge_ == SliceKnowledge::kKernels) return frame;
   return frame.with_features(is_argument);
 }
@@ -147,9 +147,12 @@ StatusOr<Frame> SlicePredictor::frame_of(std::span<const SliceCase* const> slice
   for (const SliceCase* slice : slices) {
     row.clear();
     append_slice_row(*slice, &row);
-    TANDEM_RETURN_IF_ERROR(frame.add(row).with_context("a slice of " + shape_key(*slice)));
+    // Its key takes longer to write than the row.
+    if (Status added = frame.add(row); !added.ok()) {
+      return std::move(added).with_context("a slice of " + shape_key(*slice));
+    }
   }
-  return columns_of(frame);
+  return columns_of(std::move(frame));
 }
 
 StatusOr<SlicePredictor> SlicePredictor::fit(std::span<const SliceSample* const> samples,

@@ -69,7 +69,7 @@ class SlicePredictor {
                                         const Regressor::Expectation& expected);
 
  private:
-  Frame columns_of(const Frame& frame) const;
+  Frame columns_of(Frame frame) const;
   StatusOr<Frame> frame_of(std::span<const SliceCase* const> slices) const;
 
   SliceKnowledge knowledge_ = SliceKnowledge::kKernels;

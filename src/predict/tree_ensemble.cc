@@ -125,17 +125,23 @@ void TreeEnsemble::predict(std::span<const float> rows, std::span<float> results
   }
 }
 
-std::string TreeEnsemble::to_text() const {
+json TreeEnsemble::to_json() const {
   std::vector<int> depths;
   for (const Tree& tree : trees_) depths.push_back(tree.depth);
-  return json{{"features", features_},   {"base_score", base_score_}, {"depths", depths},
-              {"comparisons", feature_}, {"thresholds", threshold_},  {"leaves", leaves_}}
-      .dump();
+  return {{"features", features_},   {"base_score", base_score_}, {"depths", depths},
+          {"comparisons", feature_}, {"thresholds", threshold_},  {"leaves", leaves_}};
 }
 
+std::string TreeEnsemble::to_text() const { return to_json().dump(); }
+
 StatusOr<TreeEnsemble> TreeEnsemble::parse(const std::string& text) {
+  const json document = json::parse(text, nullptr, false);
+  if (document.is_discarded()) return corrupt("trees that are no JSON");
+  return parse(document);
+}
+
+StatusOr<TreeEnsemble> TreeEnsemble::parse(const json& document) {
   try {
-    const json document = json::parse(text);
     TreeEnsemble ensemble(document.at("features").get<size_t>(),
                           document.at("base_score").get<float>());
     document.at("comparisons").get_to(ensemble.feature_);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,8 +44,10 @@ class TreeEnsemble {
   size_t trees() const { return trees_.size(); }
   float base_score() const { return base_score_; }
 
-  // As JSON text, and back. parse() refuses, as corrupt, what to_text() cannot have made.
+  // As JSON, and back. parse() refuses, as corrupt, what the others cannot have made.
+  nlohmann::json to_json() const;
   std::string to_text() const;
+  static StatusOr<TreeEnsemble> parse(const nlohmann::json& document);
   static StatusOr<TreeEnsemble> parse(const std::string& text);
 
  private:

@@ -21,8 +21,12 @@ using predict::SlicePredictor;
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 // Axes of an operator that searches cut, in the order of partition_axes().
 constexpr size_t kAxes = 2;
-// Along an axis, a slice that was not prepared brings along so many others, evenly spread.
-constexpr int kSpread = 64;
+// A slice that was not prepared brings along others that are near it in size: so many of them to
+// each side, within that share of the axis.
+constexpr int kNeighbours = 16;
+constexpr double kNearby = 1.0 / 16;
+// Slowdowns are those of the nearest of so many parts of the axis.
+constexpr int kSlowdownSteps = 8;
 
 // All tensors at `nowhere`: lanes choose implementations by shapes and strides.
 TensorBindings bindings_without_memory(const Graph& graph, const Placement& placement,
@@ -39,18 +43,62 @@ TensorBindings bindings_without_memory(const Graph& graph, const Placement& plac
 
 int64_t size_of(const Slice& slice) { return slice.whole() ? 0 : slice.end - slice.begin; }
 
-// Slices of 1/steps and so on, from the start of the axis.
+// Where an axis may be cut, by granules.
+struct Granules {
+  Granules(const Graph& graph, OperatorId op, const PartitionAxis& axis)
+      : extent(graph.output_of(op).dims[axis.axis]),
+        size(axis.granularity),
+        count((extent + size - 1) / size) {}
+
+  int64_t extent = 0;
+  int64_t size = 1;
+  int64_t count = 0;
+
+  // The last one may be less than a granule: slices up to the end of the axis have other sizes
+  // than those from its start.
+  bool even() const { return extent % size == 0; }
+};
+
+// Slices of 1/steps and so on, from the start of the axis and up to its end.
 void add_parts(const Graph& graph, OperatorId op, const PartitionAxis& axis, int steps,
                std::vector<Slice>* slices) {
-  const int64_t extent = graph.output_of(op).dims[axis.axis];
-  const int64_t units = (extent + axis.granularity - 1) / axis.granularity;
+  const Granules granules(graph, op, axis);
   int64_t before = 0;
   for (int step = 1; step < steps; ++step) {
-    const int64_t end = units * step / steps * axis.granularity;
-    if (end <= before || end >= extent) continue;
+    const int64_t end = granules.count * step / steps * granules.size;
+    if (end <= before || end >= granules.extent) continue;
     slices->push_back({op, axis.axis, 0, end});
+    if (!granules.even()) slices->push_back({op, axis.axis, end, granules.extent});
     before = end;
   }
+}
+
+// Slices of about the size of this one.
+std::vector<Slice> slices_near(const Graph& graph, const PartitionAxis& axis, const Slice& slice) {
+  const Granules granules(graph, slice.op, axis);
+  const int64_t size = slice.end - slice.begin;
+  const auto reach = static_cast<int64_t>(kNearby * static_cast<double>(granules.count));
+  const int64_t step = std::max<int64_t>(1, reach / kNeighbours) * granules.size;
+  std::vector<Slice> slices = {slice};
+  for (int64_t away = step; away <= reach * granules.size; away += step) {
+    for (const int64_t other : {size - away, size + away}) {
+      if (other > 0 && other < granules.extent) {
+        slices.push_back({slice.op, slice.axis, 0, other});
+      }
+    }
+  }
+  return slices;
+}
+
+// The slice, of those that add_parts() makes of the axis for kSlowdownSteps, of nearly its size.
+Slice with_rounded_size(const Graph& graph, const PartitionAxis& axis, const Slice& slice) {
+  const Granules granules(graph, slice.op, axis);
+  const double share =
+      static_cast<double>(slice.end - slice.begin) / static_cast<double>(granules.extent);
+  const auto step = std::max<int64_t>(1, std::llround(share * kSlowdownSteps));
+  const int64_t end = granules.count * step / kSlowdownSteps * granules.size;
+  if (end >= granules.extent) return {.op = slice.op};
+  return {slice.op, slice.axis, 0, std::max(end, granules.size)};
 }
 
 // Only the models that the graph needs are read.
@@ -86,12 +134,14 @@ PredictedCosts::PredictedCosts(const Graph& graph, TransferCosts transfers)
       placement_(analyse(graph)),
       repeated_(is_alone(placement_)),
       transfers_(std::move(transfers)) {
+  axes_.resize(graph.operators().size());
   std::map<std::string, int> known;
   for (size_t op = 0; op < graph.operators().size(); ++op) {
     if (!placement_.launched[op]) {
       question_of_.push_back(kNone);
       continue;
     }
+    axes_[op] = partition_axes(graph, static_cast<OperatorId>(op));
     const std::string text = signature(graph, placement_, static_cast<OperatorId>(op));
     question_of_.push_back(known.try_emplace(text, static_cast<int>(op)).first->second);
   }
@@ -189,6 +239,15 @@ Status PredictedCosts::answer(int lane, const std::vector<LaneSlice>& slices,
   return {};
 }
 
+// None where the slice is whole.
+const PartitionAxis* PredictedCosts::axis_of(const Slice& slice) const {
+  const std::vector<PartitionAxis>& axes = axes_[slice.op];
+  const auto axis = std::find_if(axes.begin(), axes.end(), [&](const PartitionAxis& a) {
+    return !slice.whole() && a.axis == slice.axis;
+  });
+  return axis == axes.end() ? nullptr : &*axis;
+}
+
 const PredictedCosts::Answer* PredictedCosts::find(int lane, const Slice& slice,
                                                    int threads) const {
   const auto& answers = lanes_[lane]->answers;
@@ -196,14 +255,10 @@ const PredictedCosts::Answer* PredictedCosts::find(int lane, const Slice& slice,
   const Key key = key_of(lane, slice, threads);
   auto found = answers.find(key);
   if (found != answers.end()) return &found->second;
-  std::vector<Slice> parts = {slice};
-  if (!slice.whole()) {
-    for (const PartitionAxis& axis : partition_axes(graph_, slice.op)) {
-      if (axis.axis == slice.axis) add_parts(graph_, slice.op, axis, kSpread, &parts);
-    }
-  }
+  std::vector<Slice> slices = {slice};
+  if (const PartitionAxis* axis = axis_of(slice)) slices = slices_near(graph_, *axis, slice);
   std::vector<LaneSlice> asked;
-  for (const Slice& part : parts) asked.push_back({lane, part, threads});
+  for (const Slice& one : slices) asked.push_back({lane, one, threads});
   if (const Status status = prepare(asked); !status.ok()) {
     log().warn("no prediction for {}: {}", to_string(graph_, slice), status.message());
     return nullptr;
@@ -218,10 +273,19 @@ double PredictedCosts::slice_us(int lane, const Slice& slice, int threads) const
   return answer ? answer->us : kImpossible;
 }
 
-Status PredictedCosts::add_slowdowns(int lane) const {
+// Of the operator whole and of all parts that slowdowns are known of, in one go.
+Status PredictedCosts::add_slowdowns(int lane, OperatorId op) const {
   LaneModel& model = *lanes_[lane];
+  std::vector<Slice> slices = {{.op = op}};
+  for (const PartitionAxis& axis : axes_[op]) {
+    add_parts(graph_, op, axis, kSlowdownSteps, &slices);
+  }
+  std::vector<LaneSlice> asked;
+  for (const Slice& slice : slices) asked.push_back({lane, slice, 0});
+  TANDEM_RETURN_IF_ERROR(prepare(asked));
   std::vector<Answer*> open;
-  for (auto& [key, answer] : model.answers) {
+  for (const Slice& slice : slices) {
+    Answer& answer = model.answers.at(key_of(lane, slice, 0));
     if (!answer.has_slowdowns && answer.us != kImpossible) open.push_back(&answer);
   }
   for (const OtherLoad load : {OtherLoad::kMemory, OtherLoad::kCompute}) {
@@ -248,8 +312,12 @@ Contention PredictedCosts::contention(int lane, const Slice& slice) const {
   const LaneModel& model = *lanes_[lane];
   const Answer* answer = find(lane, slice, 0);
   if (!answer || answer->us == kImpossible) return {};
-  if (!answer->has_slowdowns) {
-    if (const Status status = add_slowdowns(lane); !status.ok()) {
+  Slice rounded = slice;
+  if (const PartitionAxis* axis = axis_of(slice)) rounded = with_rounded_size(graph_, *axis, slice);
+  const Answer* slowdown = find(lane, rounded, 0);
+  if (!slowdown || slowdown->us == kImpossible) return {};
+  if (!slowdown->has_slowdowns) {
+    if (const Status status = add_slowdowns(lane, slice.op); !status.ok()) {
       log().warn("no slowdowns for lane {}: {}", model.name, status.message());
       return {};
     }
@@ -259,8 +327,8 @@ Contention PredictedCosts::contention(int lane, const Slice& slice) const {
     const double gbps = answer->question.bytes() / answer->us / 1e3;
     contention.memory_share = std::clamp(gbps / model.memory_gbps, 0.0, 1.0);
   }
-  contention.slowdown_memory = answer->slowdown_memory;
-  contention.slowdown_compute = answer->slowdown_compute;
+  contention.slowdown_memory = slowdown->slowdown_memory;
+  contention.slowdown_compute = slowdown->slowdown_compute;
   return contention;
 }
 

@@ -45,11 +45,11 @@ class PredictedCosts : public CostModel {
   Status prepare(const std::vector<LaneSlice>& slices) const;
 
   // Infinite where the lane has no implementation. A slice that was not prepared is predicted
-  // together with all others along its axis that a search may ask for next.
+  // together with others of about its size, that a search may ask for next.
   double slice_us(int lane, const Slice& slice, int threads = 0) const override;
   // memory_share: bytes that the slice moves at least, per predicted time, over what a core reads
   // from memory, as probed beside the measurements. Slowdowns are learned from measurements under
-  // load.
+  // load; those of a slice are taken from the nearest eighth of the operator along that axis.
   Contention contention(int lane, const Slice& slice) const override;
   double crossing_us(int from, int to) const override { return transfers_.crossings[from][to]; }
   double enqueue_us(int lane) const override { return transfers_.enqueueing[lane]; }
@@ -79,15 +79,17 @@ class PredictedCosts : public CostModel {
                    const TensorBindings& bindings);
   Key key_of(int lane, const Slice& slice, int threads) const;
   Status answer(int lane, const std::vector<LaneSlice>& slices, const std::vector<Key>& keys) const;
+  const PartitionAxis* axis_of(const Slice& slice) const;
   const Answer* find(int lane, const Slice& slice, int threads) const;
-  Status add_slowdowns(int lane) const;
+  Status add_slowdowns(int lane, OperatorId op) const;
 
   const Graph& graph_;
   const Placement placement_;
   const bool repeated_;  // slices find the data of their last run in caches
   TransferCosts transfers_;
-  alignas(64) std::byte nowhere_[64] = {};  // an address; nobody looks at what is there
-  std::vector<int> question_of_;            // by operator: equal for equal signatures
+  alignas(64) std::byte nowhere_[64] = {};        // an address; nobody looks at what is there
+  std::vector<int> question_of_;                  // by operator: equal for equal signatures
+  std::vector<std::vector<PartitionAxis>> axes_;  // by operator
   std::vector<std::unique_ptr<LaneModel>> lanes_;
 };
 

@@ -140,21 +140,27 @@ class SplitSearch {
     const int64_t before = (*cuts)[i];
     int64_t best = before;
     double best_us = score(*cuts, std::numeric_limits<double>::infinity());
-    const auto try_range = [&](int64_t begin, int64_t end, int64_t step) {
-      for (int64_t at = begin; at <= end; at += step) {
-        (*cuts)[i] = at;
-        const double us = score(*cuts, best_us);
-        if (us < best_us) {
-          best = at;
-          best_us = us;
-        }
+    const auto try_place = [&](int64_t at) {
+      (*cuts)[i] = at;
+      const double us = score(*cuts, best_us);
+      if (us < best_us) {
+        best = at;
+        best_us = us;
       }
     };
-    // Times have steps (tiles), so that every place is tried; where there are many, first coarsely.
-    constexpr int64_t kPlaces = 64;
-    const int64_t step = std::max<int64_t>(1, (high - low) / kPlaces);
-    try_range(low, high, step);
-    if (step > 1) try_range(std::max(low, best - step), std::min(high, best + step), 1);
+    // Times have steps (tiles), so that places are tried all over the axis; first coarsely.
+    constexpr int64_t kPlaces = 16;
+    constexpr int64_t kFiner = 4;
+    const int64_t places = std::min(high - low, kPlaces);
+    for (int64_t place = 0; place <= places; ++place) {
+      try_place(low + (high - low) * place / places);
+    }
+    for (int64_t step = (high - low + places - 1) / places; step > 1;) {
+      const int64_t end = std::min(high, best + step - 1);
+      int64_t at = std::max(low, best - step + 1);
+      step = std::max<int64_t>(1, step / kFiner);
+      for (; at <= end; at += step) try_place(at);
+    }
     (*cuts)[i] = best;
     return best != before;
   }

@@ -38,6 +38,7 @@ class WindowedMoves {
   WindowedMoves(const ModeTables& tables, const OrderEvaluator& evaluator, const Window& window)
       : tables_(tables), evaluator_(evaluator), window_(window) {}
 
+  int first() const { return window_.first; }
   bool has(int op) const {
     const int place = evaluator_.place_of(op);
     return place >= window_.first && place < window_.last;
@@ -71,7 +72,7 @@ struct Critical {
 };
 
 std::vector<Critical> critical_operators(OrderEvaluator& evaluator, const WindowedMoves& moves) {
-  const auto path = evaluator.critical_path();
+  const auto path = evaluator.critical_path(moves.first());
   std::vector<Critical> result;
   for (size_t i = 0; i < path.size(); ++i) {
     const auto& [part, by_lane] = path[i];
@@ -194,12 +195,20 @@ bool descend(const ModeTables& tables, OrderEvaluator* evaluator, const Window& 
              SearchBudget* budget) {
   const WindowedMoves moves(tables, *evaluator, window);
   bool found = false;
+  // Each operator once a pass, although the path changes with every improvement: what was looked
+  // at in vain before it seldom has become worth another look.
+  std::vector<bool> seen(tables.operators);
   for (bool improved = true; improved && !budget->is_used_up();) {
     improved = false;
-    for (const Critical& critical : critical_operators(*evaluator, moves)) {
-      if (!improve(evaluator, moves, critical, budget)) continue;
+    std::fill(seen.begin(), seen.end(), false);
+    std::vector<Critical> path = critical_operators(*evaluator, moves);
+    for (size_t i = 0; i < path.size() && !budget->is_used_up(); ++i) {
+      if (seen[path[i].op]) continue;
+      seen[path[i].op] = true;
+      if (!improve(evaluator, moves, path[i], budget)) continue;
       improved = found = true;
-      break;
+      path = critical_operators(*evaluator, moves);
+      i = static_cast<size_t>(-1);
     }
   }
   return found;
@@ -221,7 +230,7 @@ class Proposals {
   double look() {
     path_.clear();
     double sum = 0;
-    const auto path = evaluator_.critical_path();
+    const auto path = evaluator_.critical_path(window_.first);
     for (size_t i = 0; i < path.size(); ++i) {
       const PartRef& part = path[i].part;
       if (!moves_.has(part.op)) continue;

@@ -66,6 +66,7 @@ void OrderEvaluator::reset(OrderedModes solution) {
   change_ = {};
   run(0, tables_.operators, kNever);
   accept();
+  place_checkpoints();
 }
 
 double OrderEvaluator::try_change(const Change& change, double limit) {
@@ -79,8 +80,23 @@ double OrderEvaluator::try_change(const Change& change, double limit) {
   if (change.moved != kNone) inverse.place = places_[change.moved];
   const int from = first_touched(change);
   const int until = touched_until(change);
+  double most_earlier = 0;
+  const bool feeders_move = feeders_shift(change, &most_earlier);
   apply(change);
-  const double result = run(from, until, limit);
+  double result = 0;
+  if (!feeders_move) {
+    result = run(from, until, limit);
+  } else {
+    // All would have to be computed. What ends when is a function of when lanes are free at first
+    // that is monotone, and moves by no more than they do: without their move, the change itself
+    // tells in most cases that it is too bad.
+    result = from == 0 ? 0 : run(from, until, limit + most_earlier);
+    if (result != kNever) {
+      evaluations_ -= from == 0 ? 0 : 1;
+      forget_tried();
+      result = run(0, until, limit);
+    }
+  }
   apply(inverse);
   return result;
 }
@@ -96,8 +112,9 @@ void OrderEvaluator::accept() {
   const auto lanes = static_cast<ptrdiff_t>(tables_.lanes);
   std::copy(new_free_.begin() + from_ * lanes, new_free_.begin() + (until_ + 1) * lanes,
             free_.begin() + from_ * lanes);
-  change_ = {};
   summarise();
+  if (change_.moved != kNone) place_checkpoints();
+  change_ = {};
 }
 
 // Restores the new_ arrays.
@@ -139,26 +156,37 @@ void OrderEvaluator::move(int op, int place) {
   }
 }
 
-// The first place where something may be computed differently.
+// Whether feeders are free at another time, as the number of parts on the lanes that they feed
+// decides it; and by how much one of them is free earlier at most.
+bool OrderEvaluator::feeders_shift(const Change& change, double* most_earlier) const {
+  if (!tables_.has_feeders) return false;
+  int difference[kMaxModeLanes] = {};
+  for (int i = 0; i < change.mode_count; ++i) {
+    const auto [op, mode] = change.modes[i];
+    for (int p = 0; p < tables_.part_count(op, mode); ++p) {
+      ++difference[tables_.lane[tables_.part(op, mode, p)]];
+    }
+    const int before = solution_.modes[op];
+    for (int p = 0; p < tables_.part_count(op, before); ++p) {
+      --difference[tables_.lane[tables_.part(op, before, p)]];
+    }
+  }
+  bool shift = false;
+  *most_earlier = 0;
+  for (int lane = 0; lane < tables_.lanes; ++lane) {
+    const ModeLane& l = tables_.problem.lanes[lane];
+    if (difference[lane] == 0 || l.fed_by == kNone || l.enqueue_us <= 0) continue;
+    shift = true;
+    *most_earlier += std::max(0, -difference[lane]) * l.enqueue_us;
+  }
+  return shift;
+}
+
+// The first place where something may be computed differently, feeders apart.
 int OrderEvaluator::first_touched(const Change& change) const {
   int first = tables_.operators;
   for (int i = 0; i < change.mode_count; ++i) {
-    const auto [op, mode] = change.modes[i];
-    if (tables_.has_feeders) {
-      // The number of parts on a fed lane decides when its feeder is free.
-      int difference[kMaxModeLanes] = {};
-      for (int p = 0; p < tables_.part_count(op, mode); ++p) {
-        ++difference[tables_.lane[tables_.part(op, mode, p)]];
-      }
-      const int before = solution_.modes[op];
-      for (int p = 0; p < tables_.part_count(op, before); ++p) {
-        --difference[tables_.lane[tables_.part(op, before, p)]];
-      }
-      for (int lane = 0; lane < tables_.lanes; ++lane) {
-        const ModeLane& l = tables_.problem.lanes[lane];
-        if (difference[lane] != 0 && l.fed_by != kNone && l.enqueue_us > 0) return 0;
-      }
-    }
+    const int op = change.modes[i].op;
     first = std::min(first, places_[op]);
     if (!tables_.has_out_us) continue;
     // Whether other lanes wait for what it reads.
@@ -339,6 +367,11 @@ void OrderEvaluator::summarise() {
   for (int place = operators - 2; place >= 0; --place) {
     suffix_[place] = std::max(suffix_[place], suffix_[place + 1]);
   }
+}
+
+// Which operators' ends are read from checkpoints on follows from the order alone.
+void OrderEvaluator::place_checkpoints() {
+  const int operators = tables_.operators;
   for (size_t c = 0; c < checkpoints_.size(); ++c) {
     checkpoints_[c].place = static_cast<int>(c + 1) * kCheckpointDistance;
     checkpoints_[c].live.clear();
@@ -368,20 +401,34 @@ std::pair<int, int> OrderEvaluator::range_of(int op) const {
   return range;
 }
 
-std::vector<OrderEvaluator::Link> OrderEvaluator::critical_path() {
-  before_.resize(times_.size());
-  std::vector<PartRef> last(tables_.lanes, PartRef{kNone, 0});
-  PartRef at{kNone, 0};
-  for (const int op : solution_.order) {
-    for (int p = 0; p < tables_.part_count(op, solution_.modes[op]); ++p) {
-      PartRef& on_lane = last[tables_.lane[tables_.part(op, solution_.modes[op], p)]];
-      before_[tables_.slot(op, p)] = on_lane;
-      on_lane = {op, p};
-      if (at.op == kNone || end_us(op, p) > end_us(at.op, at.part)) at = {op, p};
+// What comes before that part on its lane; no operator if nothing does.
+PartRef OrderEvaluator::before_on_lane(const PartRef& ref) const {
+  const int lane = tables_.lane[tables_.part(ref.op, solution_.modes[ref.op], ref.part)];
+  int part = ref.part;
+  for (int place = places_[ref.op]; place >= 0; --place) {
+    const int op = solution_.order[place];
+    if (place != places_[ref.op]) part = tables_.part_count(op, solution_.modes[op]);
+    while (--part >= 0) {
+      if (tables_.lane[tables_.part(op, solution_.modes[op], part)] == lane) return {op, part};
     }
   }
+  return {kNone, 0};
+}
+
+// Of several, the first in the order.
+PartRef OrderEvaluator::last_to_end() const {
+  if (tables_.operators == 0) return {kNone, 0};
+  const auto reached = std::lower_bound(prefix_.begin() + 1, prefix_.end(), makespan_us_);
+  const int op = solution_.order[reached - prefix_.begin() - 1];
+  int part = 0;
+  while (end_us(op, part) != makespan_us_) ++part;
+  return {op, part};
+}
+
+std::vector<OrderEvaluator::Link> OrderEvaluator::critical_path(int first) const {
+  PartRef at = last_to_end();
   std::vector<Link> path;
-  while (at.op != kNone) {
+  while (at.op != kNone && places_[at.op] >= first) {
     const int mode = solution_.modes[at.op];
     const int lane = tables_.lane[tables_.part(at.op, mode, at.part)];
     const double start = start_us(at.op, at.part);
@@ -398,7 +445,7 @@ std::vector<OrderEvaluator::Link> OrderEvaluator::critical_path() {
       }
     }
     const bool by_lane = next.op == kNone;
-    if (by_lane) next = before_[tables_.slot(at.op, at.part)];
+    if (by_lane) next = before_on_lane(at);
     if (by_lane && next.op != kNone && end_us(next.op, next.part) < start) next.op = kNone;
     path.push_back({at, by_lane});
     at = next;

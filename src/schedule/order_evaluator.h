@@ -59,12 +59,13 @@ class OrderEvaluator {
   // The first and the last place that the operator could have.
   std::pair<int, int> range_of(int op) const;
 
-  // From the last part that ends back to one that starts first, each with what kept it waiting.
+  // From the last part that ends back to one that starts first, or to the last one at place `first`
+  // or later, each with what kept it waiting.
   struct Link {
     PartRef part;
     bool by_lane = false;  // waited for its lane, that is for the next link; else for its result
   };
-  std::vector<Link> critical_path();
+  std::vector<Link> critical_path(int first = 0) const;
 
   // Evaluations so far, and how many operators' times they computed.
   int64_t evaluations() const { return evaluations_; }
@@ -81,6 +82,7 @@ class OrderEvaluator {
   void apply(const Change& change);
   void set_mode(int op, int mode);
   void move(int op, int place);
+  bool feeders_shift(const Change& change, double* most_earlier) const;
   int first_touched(const Change& change) const;
   int touched_until(const Change& change) const;
   void compute(int place, double* free);
@@ -91,6 +93,9 @@ class OrderEvaluator {
                 double* result);
   void forget_tried();
   void summarise();
+  void place_checkpoints();
+  PartRef before_on_lane(const PartRef& ref) const;
+  PartRef last_to_end() const;
 
   const ModeTables& tables_;
   OrderedModes solution_;
@@ -102,7 +107,6 @@ class OrderEvaluator {
   std::vector<double> suffix_;   // by place: the latest end from it on; one place more
   double makespan_us_ = 0;
   std::vector<Checkpoint> checkpoints_;
-  std::vector<PartRef> before_;  // on the same lane, by slot; for critical_path()
 
   // Of the change that was tried last.
   Change change_;
