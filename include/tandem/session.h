@@ -41,6 +41,9 @@ struct SessionOptions {
   // what is worth it), and that many milliseconds (0: no limit). The same seed and number
   // of evaluations give the same schedule for the same costs, unless time runs out.
   int64_t search_evaluations = 0;
+  // What is worth it: with two lanes, no more than takes a few percent of the time to make a session
+  // ready; if thoroughly, as for plans that are kept, whatever there may be something to gain from.
+  bool search_thoroughly = false;
   double search_budget_ms = 0;
   uint64_t search_seed = 1;
   // Where operators go whatever the strategy thinks: "OPERATOR=LANE", or "OPERATOR=LANE:SHARE" for
@@ -104,8 +107,9 @@ struct LanePreparation {
 
 // What a session did to become ready, in milliseconds. Model::load_times() says what went before.
 struct SessionTimes {
-  double calibrate_ms = 0;
-  double schedule_ms = 0;
+  double calibrate_ms = 0;   // measuring, which is kept for the next time
+  double predictors_ms = 0;  // reading them
+  double schedule_ms = 0;    // predicting costs, and the strategy's search
   double memory_ms = 0;
   double bind_ms = 0;                  // all lanes at once, each on its own thread
   std::vector<LanePreparation> lanes;  // of bind_ms, those with something to do

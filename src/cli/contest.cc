@@ -18,7 +18,8 @@ namespace {
 double megabytes(size_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
 double total_ms(const SessionTimes& times) {
-  return times.calibrate_ms + times.schedule_ms + times.memory_ms + times.bind_ms;
+  return times.calibrate_ms + times.predictors_ms + times.schedule_ms + times.memory_ms +
+         times.bind_ms;
 }
 
 std::string lane_text(const LanePreparation& lane) {
@@ -118,9 +119,13 @@ nlohmann::json memory_json(const SessionMemory& memory) {
 }
 
 nlohmann::json initialization_json(const SessionTimes& times) {
-  nlohmann::json json = {{"calibrate", times.calibrate_ms}, {"schedule", times.schedule_ms},
-                         {"memory", times.memory_ms},       {"bind", times.bind_ms},
-                         {"total", total_ms(times)},        {"lanes", nlohmann::json::object()}};
+  nlohmann::json json = {{"calibrate", times.calibrate_ms},
+                         {"predictors", times.predictors_ms},
+                         {"schedule", times.schedule_ms},
+                         {"memory", times.memory_ms},
+                         {"bind", times.bind_ms},
+                         {"total", total_ms(times)},
+                         {"lanes", nlohmann::json::object()}};
   for (const LanePreparation& lane : times.lanes) {
     json["lanes"][lane.lane] = {{"pack", lane.pack_ms},
                                 {"compile", lane.compile_ms},
@@ -183,11 +188,12 @@ std::string session_text(const Contender& contender, const Model& model,
   return fmt::format(
       "{0}slices: {1}; {2} operators split, {3} waits (sync {4})\n"
       "{0}memory: {5}; packed weights: {6}\n"
-      "{0}ready after {7:.0f} ms: calibrating {8:.0f}, scheduling {9:.0f}, memory {10:.0f}, lanes "
-      "{11:.0f} ({12})\n",
+      "{0}ready after {7:.0f} ms: calibrating {8:.0f}, reading predictors {9:.0f}, scheduling "
+      "{10:.0f}, memory {11:.0f}, lanes {12:.0f} ({13})\n",
       indent, fmt::join(slices, ", "), division.split, division.waits, to_string(session.sync()),
       memory_text(session.memory()), fmt::join(packed, ", "), total_ms(times), times.calibrate_ms,
-      times.schedule_ms, times.memory_ms, times.bind_ms, fmt::join(lanes, "; "));
+      times.predictors_ms, times.schedule_ms, times.memory_ms, times.bind_ms,
+      fmt::join(lanes, "; "));
 }
 
 }  // namespace tandem::cli

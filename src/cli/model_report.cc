@@ -52,10 +52,14 @@ nlohmann::json times_json(const Samples& samples) {
           {"spread", time.spread},    {"runs", time.count}, {"dropped_runs", samples.dropped()}};
 }
 
-// Without calibration, which is kept for the next time.
+// From the graph to the first run. Without calibration, which is kept for the next time.
 double initialization_ms(const Contender& contender) {
   const SessionTimes& times = contender.session->times();
-  return times.schedule_ms + times.memory_ms + times.bind_ms;
+  return times.predictors_ms + times.schedule_ms + times.memory_ms + times.bind_ms;
+}
+
+double search_share(const Contender& contender) {
+  return contender.session->times().schedule_ms / std::max(initialization_ms(contender), 1e-3);
 }
 
 nlohmann::json strategy_json(const ModelReport& report, size_t index,
@@ -65,6 +69,7 @@ nlohmann::json strategy_json(const ModelReport& report, size_t index,
   if (report.predicted_ms[index] > 0) json["predicted_ms"] = report.predicted_ms[index];
   json["init_ms"] = initialization_ms(contender);
   json["search_ms"] = contender.session->times().schedule_ms;
+  json["search_share"] = search_share(contender);
   json.update(session_json(contender, *report.model, lane_names));
   if (const auto ratio = report.ratio(contender)) json["over_onnxruntime"] = *ratio;
   if (const auto off = report.difference_of(contender)) {
@@ -121,6 +126,7 @@ nlohmann::json report_json(const ModelReport& report, const std::vector<std::str
   if (const Contender* joint = report.joint()) {
     json["init_ms"] = initialization_ms(*joint);
     json["search_ms"] = joint->session->times().schedule_ms;
+    json["search_share"] = search_share(*joint);
     if (limit) {
       const double speed_up = limit->best_ms / joint->milliseconds.summary().median;
       json["speedup_joint"] = speed_up;
@@ -201,8 +207,7 @@ void print_table(const std::vector<nlohmann::json>& models, const BenchModelFlag
         joint ? number(model["strategies"]["joint"], "over_onnxruntime") : std::string("-");
     const std::string search =
         joint ? fmt::format("{:.0f} ({:.0f}%)", model["search_ms"].get<double>(),
-                            100 * model["search_ms"].get<double>() /
-                                std::max(model["init_ms"].get<double>(), 1e-3))
+                            100 * model["search_share"].get<double>())
               : std::string("-");
     fmt::print("{} {:>12} {:>8} {:>8}x {:>6} {:>9} {:>15}\n", row, number(model, "onnxruntime_ms"),
                ratio, number(model, "speedup_joint"), number(model, "limit"),

@@ -187,6 +187,7 @@ void print_json(const Flags& flags, const Planner& planner, const std::vector<Co
                          {"strategy", plan.schedule.strategy},
                          {"predicted_ms", plan.prediction.makespan_us / 1000},
                          {"calibrate_ms", planner.calibrate_ms()},
+                         {"predictors_ms", planner.predictors_ms()},
                          {"costs", planner.origin().costs},
                          {"conditions", conditions},
                          {"plan", nlohmann::json::parse(to_json(*problem.graph, plan))}};
@@ -209,7 +210,7 @@ void print_text(const Flags& flags, const Planner& planner, const std::vector<Co
   const Problem problem = planner.problem();
   fmt::print("{}: {} operators; lanes {}; costs: {} ({:.0f} ms)\n", plan.origin.model,
              problem.graph->operators().size(), fmt::join(plan.origin.lanes, ", "),
-             planner.origin().costs, planner.calibrate_ms());
+             planner.origin().costs, planner.calibrate_ms() + planner.predictors_ms());
   for (const Considered& considered : all) {
     if (considered.plan) {
       fmt::print("{} {:15} predicted {:9.3f} ms   search {:8.3f} ms\n",
@@ -237,6 +238,7 @@ Status plan(const Flags& flags) {
                           create_platform(flags.platform));
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<LaneCrew> crew, LaneCrew::of(platform));
   SessionOptions options;
+  options.search_thoroughly = true;
   options.calibration_dir = flags.platform.calibration_dir();
   flags.costs.apply_to(&options);
   flags.search.apply_to(&options);

@@ -24,6 +24,15 @@ constexpr double kHostCrossingUs = 0.5;
 
 // What plans say of where costs came from.
 constexpr char kCalibration[] = "calibration";
+// An evaluation takes about a microsecond. Getting a session ready takes tens of milliseconds
+// whatever the model, and half a millisecond an operator or more: of that, three percent. It is
+// enough for two lanes, for which divisions of one operator after another are nearly best.
+int64_t most_worthwhile(const Graph& graph) {
+  constexpr int64_t kAtLeast = 2'000;
+  constexpr int64_t kPerOperator = 15;
+  return kAtLeast + kPerOperator * static_cast<int64_t>(graph.operators().size());
+}
+
 std::string source_of(const predict::PredictorFile& file) {
   return "predictors trained " + file.trained;
 }
@@ -81,6 +90,9 @@ StatusOr<Planner::ExplainedPlan> Planner::plan(const std::string& strategy, bool
   PlanOptions options;
   options.strategy = strategy;
   options.search = {options_.search_seed, options_.search_evaluations, options_.search_budget_ms};
+  if (!options_.search_thoroughly && crew_->lanes().size() <= 2) {
+    options.search.most_worthwhile = most_worthwhile(*graph_);
+  }
   options.explain = explain;
   for (const std::string& text : options_.pins) {
     TANDEM_ASSIGN_OR_RETURN(const Pin pin, parse_pin(*graph_, problem().lanes, text));
@@ -150,7 +162,6 @@ StatusOr<predict::PredictorFile> Planner::load_predictor_file() const {
 
 Status Planner::prepare_costs() {
   if (costs_) return {};
-  const Stopwatch stopwatch;
   if (options_.costs == CostSource::kCalibrated) {
     TANDEM_RETURN_IF_ERROR(calibrate());
   } else if (const Status predicted = load_predictors(); !predicted.ok()) {
@@ -160,7 +171,6 @@ Status Planner::prepare_costs() {
     }
     TANDEM_RETURN_IF_ERROR(calibrate());
   }
-  calibrate_ms_ += stopwatch.milliseconds();
   return {};
 }
 
@@ -188,7 +198,10 @@ class MeasuringMemory {
 }  // namespace
 
 Status Planner::load_predictors() {
+  Stopwatch stopwatch;
   TANDEM_ASSIGN_OR_RETURN(const predict::PredictorFile file, load_predictor_file());
+  predictors_ms_ += stopwatch.milliseconds();
+  stopwatch = {};
   MeasuringMemory memory(*graph_, *crew_);
   CalibrationSources sources = transfer_sources();
   sources.memory = [&memory] { return memory.bindings(); };
@@ -201,18 +214,24 @@ Status Planner::load_predictors() {
   if (data != before) cache.save(data);
   TransferCosts transfers = transfer_costs(*crew_, mechanism, data);
   TANDEM_RETURN_IF_ERROR(measure_starts(*crew_, sources, &transfers));
+  calibrate_ms_ += stopwatch.milliseconds();
+  stopwatch = {};
   TANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<PredictedCosts> costs,
       PredictedCosts::create(*graph_, crew_->lanes(), file, std::move(transfers)));
+  predictors_ms_ += stopwatch.milliseconds();
+  stopwatch = {};
   const auto lanes = static_cast<int>(crew_->lanes().size());
   TANDEM_RETURN_IF_ERROR(costs->prepare(usual_slices(*graph_, lanes)));
   cost_source_ = source_of(file);
+  schedule_ms_ += stopwatch.milliseconds();
   log().debug("{} slices predicted by {}", costs->answered(), cost_source_);
   costs_ = std::move(costs);
   return {};
 }
 
 Status Planner::calibrate() {
+  const Stopwatch stopwatch;
   CalibrationOptions options;
   options.seconds = options_.calibration_seconds;
   options.dir = options_.calibration_dir;
@@ -227,6 +246,7 @@ Status Planner::calibrate() {
   };
   TANDEM_ASSIGN_OR_RETURN(costs_, Calibration::create(*graph_, *crew_, options, sources));
   cost_source_ = kCalibration;
+  calibrate_ms_ += stopwatch.milliseconds();
   return {};
 }
 

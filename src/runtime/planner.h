@@ -55,6 +55,7 @@ class Planner {
   SyncMechanism mechanism() const { return mechanism_; }
   // How long it took, altogether.
   double calibrate_ms() const { return calibrate_ms_; }
+  double predictors_ms() const { return predictors_ms_; }
   double schedule_ms() const { return schedule_ms_; }
 
  private:
@@ -81,6 +82,7 @@ class Planner {
   std::unique_ptr<CostModel> corrected_costs_;  // null: as they are
   std::string cost_source_;                     // of costs_
   double calibrate_ms_ = 0;
+  double predictors_ms_ = 0;
   double schedule_ms_ = 0;
 };
 

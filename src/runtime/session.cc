@@ -118,6 +118,7 @@ Status SessionImpl::prepare() {
     TANDEM_ASSIGN_OR_RETURN(adapter_, Adapter::create(*planner_, options_, &plan_));
   }
   times_.calibrate_ms = planner_->calibrate_ms();
+  times_.predictors_ms = planner_->predictors_ms();
   times_.schedule_ms = planner_->schedule_ms();
   return set_up(plan_.schedule, &main_);
 }

@@ -101,6 +101,7 @@ Status SimulatedSession::prepare() {
                             Adapter::create(*planner_, options_, &plan_, [this] { return now(); }));
   }
   times_.calibrate_ms = planner_->calibrate_ms();
+  times_.predictors_ms = planner_->predictors_ms();
   times_.schedule_ms = planner_->schedule_ms();
   memory_ = plan_memory(*graph_, plan_.schedule, {.reuse = !wants_values() && !adapter_}).memory;
   TANDEM_ASSIGN_OR_RETURN(const simulate::Mechanism mechanism, mechanism_of(planner_->mechanism()));

@@ -186,14 +186,16 @@ class IntraSearch {
   Simulation simulation_;
 };
 
-// When each lane has enqueued the slices of those that it feeds.
-std::vector<double> free_after_feeding(const Problem& problem, const Schedule& schedule) {
+// When each lane has enqueued the slices of those that it feeds, if every lane that is fed has a
+// slice of every operator.
+std::vector<double> free_after_feeding(const Problem& problem, const Placement& placement) {
+  const auto operators = static_cast<double>(
+      std::count(placement.launched.begin(), placement.launched.end(), true));
   std::vector<double> free_from(problem.lanes.size(), 0);
   for (size_t lane = 0; lane < problem.lanes.size(); ++lane) {
     const int feeder = problem.lanes[lane].fed_by;
     if (feeder == kNone) continue;
-    free_from[feeder] += static_cast<double>(schedule.lanes[lane].size()) *
-                         problem.cost->enqueue_us(static_cast<int>(lane));
+    free_from[feeder] += operators * problem.cost->enqueue_us(static_cast<int>(lane));
   }
   return free_from;
 }
@@ -203,10 +205,8 @@ std::vector<double> free_after_feeding(const Problem& problem, const Schedule& s
 StatusOr<Schedule> IntraScheduler::schedule(const Problem& problem) const {
   if (!problem.cost) return invalid_argument("strategy 'intra' needs measured costs");
   if (problem.lanes.empty()) return invalid_argument("there are no lanes");
-  const std::vector<double> at_once(problem.lanes.size(), 0);
-  Schedule schedule = IntraSearch(problem, at_once).run();
-  IntraSearch search(problem, free_after_feeding(problem, schedule));
-  schedule = search.run();
+  IntraSearch search(problem, free_after_feeding(problem, analyse(*problem.graph)));
+  Schedule schedule = search.run();
   int best = 0;
   for (int lane = 1; lane < static_cast<int>(problem.lanes.size()); ++lane) {
     if (single_lane_us(problem, lane) < single_lane_us(problem, best)) best = lane;

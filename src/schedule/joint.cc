@@ -90,9 +90,7 @@ class Search {
       report_.tried += tried;
     }
     put_together(solutions);
-    budget_.evaluations = options_.evaluations > 0
-                              ? options_.evaluations
-                              : worthwhile_evaluations(tables_, evaluator_.makespan_us());
+    budget_.evaluations = evaluations();
     const auto for_parts =
         static_cast<int64_t>(kForParts * static_cast<double>(budget_.evaluations));
     const int64_t all = budget_.evaluations - for_parts;
@@ -116,6 +114,13 @@ class Search {
   }
 
  private:
+  int64_t evaluations() const {
+    if (options_.evaluations > 0) return options_.evaluations;
+    const int64_t worthwhile = worthwhile_evaluations(tables_, evaluator_.makespan_us());
+    return options_.most_worthwhile > 0 ? std::min(worthwhile, options_.most_worthwhile)
+                                        : worthwhile;
+  }
+
   // By branch and bound, where that may come to an end.
   void prove(ModeSchedule* found) {
     const int64_t nodes = options_.evaluations > 0 ? std::min(budget_.evaluations, kNodes) : kNodes;

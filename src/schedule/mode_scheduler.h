@@ -17,6 +17,8 @@ struct SearchOptions {
   uint64_t seed = 1;
   int64_t evaluations = 0;  // at most; 0: what is worth it (worthwhile_evaluations())
   double budget_ms = 0;     // at most; 0: no limit
+  // At most so many are worth it, where `evaluations` does not say how many; 0: no limit.
+  int64_t most_worthwhile = 0;
 };
 
 // What `joint` does where nothing else is asked for, when it has found that makespan: by the number
