@@ -95,6 +95,6 @@ class PredictedCosts : public CostModel {
 
 // What searches ask for: every launched operator whole, and along its best two axes in parts of
 // 1/steps, 2/steps, ... (rounded to what may be cut), on every lane with all of its threads.
-std::vector<LaneSlice> usual_slices(const Graph& graph, int lanes, int steps = 16);
+std::vector<LaneSlice> usual_slices(const Graph& graph, int lanes, int steps = 8);
 
 }  // namespace tandem

@@ -149,7 +149,7 @@ class SplitSearch {
       }
     };
     // Times have steps (tiles), so that places are tried all over the axis; first coarsely.
-    constexpr int64_t kPlaces = 16;
+    constexpr int64_t kPlaces = 8;
     constexpr int64_t kFiner = 4;
     const int64_t places = std::min(high - low, kPlaces);
     for (int64_t place = 0; place <= places; ++place) {
