@@ -15,8 +15,13 @@ double slowdown(const Contention& of, double memory_share) {
 
 class SplitSearch {
  public:
-  SplitSearch(const Problem& problem, OperatorId op, const SplitSurroundings& surroundings)
-      : problem_(problem), graph_(*problem.graph), op_(op), surroundings_(surroundings) {}
+  SplitSearch(const Problem& problem, OperatorId op, const SplitSurroundings& surroundings,
+              SplitEffort effort)
+      : problem_(problem),
+        graph_(*problem.graph),
+        op_(op),
+        surroundings_(surroundings),
+        effort_(effort) {}
 
   Split run() const {
     Split best;
@@ -134,10 +139,11 @@ class SplitSearch {
   // Moves the cut between lanes i - 1 and i to where the end is earliest. False if it is there
   // already.
   template <typename Score>  // double(const std::vector<int64_t>& cuts, double limit)
-  static bool move_cut(std::vector<int64_t>* cuts, int i, const Score& score) {
+  bool move_cut(std::vector<int64_t>* cuts, int i, const Score& score) const {
     const int64_t low = (*cuts)[i - 1];
     const int64_t high = (*cuts)[i + 1];
     const int64_t before = (*cuts)[i];
+    if (low == high) return false;
     int64_t best = before;
     double best_us = score(*cuts, std::numeric_limits<double>::infinity());
     const auto try_place = [&](int64_t at) {
@@ -149,16 +155,15 @@ class SplitSearch {
       }
     };
     // Times have steps (tiles), so that places are tried all over the axis; first coarsely.
-    constexpr int64_t kPlaces = 8;
-    constexpr int64_t kFiner = 4;
-    const int64_t places = std::min(high - low, kPlaces);
+    const bool quick = effort_ == SplitEffort::kQuick;
+    const int64_t places = std::min<int64_t>(high - low, quick ? 8 : 64);
     for (int64_t place = 0; place <= places; ++place) {
       try_place(low + (high - low) * place / places);
     }
     for (int64_t step = (high - low + places - 1) / places; step > 1;) {
       const int64_t end = std::min(high, best + step - 1);
       int64_t at = std::max(low, best - step + 1);
-      step = std::max<int64_t>(1, step / kFiner);
+      step = quick ? std::max<int64_t>(1, step / 4) : 1;
       for (; at <= end; at += step) try_place(at);
     }
     (*cuts)[i] = best;
@@ -169,6 +174,7 @@ class SplitSearch {
   const Graph& graph_;
   const OperatorId op_;
   const SplitSurroundings& surroundings_;
+  const SplitEffort effort_;
 };
 
 class Alone : public SplitSurroundings {
@@ -290,8 +296,9 @@ std::vector<double> ends_us(const CostModel& cost, const std::vector<SplitPart>&
   return ends;
 }
 
-Split choose_split(const Problem& problem, OperatorId op, const SplitSurroundings& surroundings) {
-  return SplitSearch(problem, op, surroundings).run();
+Split choose_split(const Problem& problem, OperatorId op, const SplitSurroundings& surroundings,
+                   SplitEffort effort) {
+  return SplitSearch(problem, op, surroundings, effort).run();
 }
 
 Split choose_split(const Problem& problem, OperatorId op) {

@@ -43,9 +43,13 @@ std::vector<double> ends_us(const CostModel& cost, const std::vector<SplitPart>&
 // part per lane in the order of lanes (so that neighbouring operators keep their parts on their
 // lanes), some of which may come out empty, with cuts at the axis's granularity. Cuts are moved
 // from where the lanes' speeds on the whole operator put them, one after another, each to its best
-// place, until none gets better: with two lanes, that is the best cut (up to 64 places are all
-// tried; of more, 64, and all around the best).
-Split choose_split(const Problem& problem, OperatorId op, const SplitSurroundings& surroundings);
+// place, until none gets better: thoroughly, with two lanes, that is the best cut (up to 64 places
+// are all tried; of more, 64, and all around the best). Else 8 places are tried, and around the
+// best ever finer, which takes a fraction of the time and may miss a place that suits both lanes'
+// tiles: good enough where the cut is one of many, and where searches go on from it.
+enum class SplitEffort { kThorough, kQuick };
+Split choose_split(const Problem& problem, OperatorId op, const SplitSurroundings& surroundings,
+                   SplitEffort effort = SplitEffort::kThorough);
 
 // The operator alone in a session: devices have to be started, which costs them and the lane that
 // feeds them time before their parts, and the end of a queue's part has to be seen by the host

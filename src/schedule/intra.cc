@@ -168,9 +168,14 @@ class IntraSearch {
     schedule.strategy = "intra";
     schedule.lanes.resize(problem_.lanes.size());
     const Committed surroundings(problem_, simulation_);
+    // Of a few operators, every cut counts.
+    constexpr int kFew = 8;
+    const std::vector<bool>& launched = simulation_.placement().launched;
+    const bool few = std::count(launched.begin(), launched.end(), true) <= kFew;
+    const SplitEffort effort = few ? SplitEffort::kThorough : SplitEffort::kQuick;
     for (size_t op = 0; op < problem_.graph->operators().size(); ++op) {
       if (!simulation_.placement().launched[op]) continue;
-      const Split split = choose_split(problem_, static_cast<OperatorId>(op), surroundings);
+      const Split split = choose_split(problem_, static_cast<OperatorId>(op), surroundings, effort);
       simulation_.commit(split.parts);
       for (const SplitPart& part : split.parts) {
         schedule.lanes[part.lane].push_back({part.slice, part.threads, part.us});
@@ -189,8 +194,8 @@ class IntraSearch {
 // When each lane has enqueued the slices of those that it feeds, if every lane that is fed has a
 // slice of every operator.
 std::vector<double> free_after_feeding(const Problem& problem, const Placement& placement) {
-  const auto operators = static_cast<double>(
-      std::count(placement.launched.begin(), placement.launched.end(), true));
+  const auto operators =
+      static_cast<double>(std::count(placement.launched.begin(), placement.launched.end(), true));
   std::vector<double> free_from(problem.lanes.size(), 0);
   for (size_t lane = 0; lane < problem.lanes.size(); ++lane) {
     const int feeder = problem.lanes[lane].fed_by;
