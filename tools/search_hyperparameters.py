@@ -26,12 +26,16 @@ import time
 SEED = 2
 GRID = {
     "depth": [4, 5, 6],
-    "learning-rate": [0.08, 0.12, 0.18],
+    "learning-rate": [0.05, 0.08, 0.12],
     "feature-share": [0.25, 0.4, 0.6, 0.8],
-    "minimum-weight": [1, 2, 4],
+    "minimum-weight": [2, 4, 8],
+    "regularisation": [1, 4, 8],
     "row-share": [0.6, 0.8, 1.0],
 }
-START = {"depth": 6, "learning-rate": 0.12, "feature-share": 0.4, "minimum-weight": 2, "row-share": 0.8}
+START = {
+    "depth": 6, "learning-rate": 0.08, "feature-share": 0.6, "minimum-weight": 4, "regularisation": 4,
+    "row-share": 0.8,
+}
 
 
 def train(binary, data, parameters):

@@ -18,9 +18,9 @@ struct BoostingOptions {
   double learning_rate = 0.08;
   double row_share = 0.8;      // of the rows, drawn for each tree
   double feature_share = 0.6;  // of the features, drawn for each tree
-  double minimum_weight = 2;   // rows in a leaf, at least
-  double regularisation = 1;   // L2, of the leaves
-  int patience = 15;           // trees without a better validation error, after which it stops
+  double minimum_weight = 4;  // rows in a leaf, at least; robust errors count rows far off for less
+  double regularisation = 4;  // L2, of the leaves
+  int patience = 15;          // trees without a better validation error, after which it stops
   uint64_t seed = 1;
 
   // Refuses what is out of range, naming it.
