@@ -358,7 +358,8 @@ class Results:
             "Milliseconds to create joint's session, with programs and what was measured of crossings "
             "kept from before. Costs and search: predicting every slice that is asked for, the other "
             "strategies as starts, and the search. Lanes: packing weights, loading programs, first "
-            "launches.\n\n"
+            "launches; programs that another strategy's session of this process needed are not loaded "
+            "again.\n\n"
         )
         return text + table(header, rows)
 
