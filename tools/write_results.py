@@ -6,6 +6,7 @@ only those are measured; the file's others stay.
 """
 
 import argparse
+import datetime
 import json
 import os
 import re
@@ -14,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from results_predictors import PredictorResults
+from results_text import table
 from tandem_cli import TandemError, run_tandem
 
 NETWORKS = (
@@ -58,7 +61,8 @@ def conditions(report):
         return f"Revision {revision()}.\n"
     facts = report.get("conditions")
     if facts is None:  # nothing was measured: the measurements are older
-        return f"Platform: {report['platform']}. Revision {revision()}.\n"
+        today = datetime.date.today().isoformat()
+        return f"Platform: {report['platform']}. {today}, revision {revision()}.\n"
     lanes = "; ".join(
         f"{lane['name']} on cores {','.join(map(str, lane['cores'])) or 'of its own'} "
         f"({lane['description']})"
@@ -70,11 +74,6 @@ def conditions(report):
         f"{priority()}. "
         f"Lanes: {lanes}. {facts['date']}, revision {revision()}.\n"
     )
-
-
-def table(header, rows):
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines) + "\n"
 
 
 def megabytes(count):
@@ -100,7 +99,7 @@ def probe_text(probes):
     )
 
 
-class Results:
+class Results(PredictorResults):
     """Measures sections: each method returns a title, a command, a text, and the report with the
     conditions."""
 
@@ -420,28 +419,6 @@ class Results:
         )
         return "Schedules", command, text, report
 
-    def predictors(self):
-        command, report = self.command("train")
-        rows = [
-            [
-                f["lane"], f["family"], f["rows"], f["shapes"],
-                *(f"{100 * f['ours'][key]:.1f}" for key in ("mape", "p90", "within_10")),
-                f"{100 * f['without_kernel']['mape']:.1f}", f"{100 * f['flops_only']['mape']:.1f}",
-                f"{100 * f['noise']['used']:.1f}",
-                f"{100 * f['target']:.1f} {'reached' if f['meets_target'] else 'missed'}",
-            ]
-            for f in report["families"]
-        ]
-        header = [
-            "lane", "family", "rows", "shapes", "MAPE", "p90", "within 10%", "without kernel features",
-            "FLOPs only", "noise", "target",
-        ]
-        text = (
-            "Errors in % of measured times on shapes held out, after `tandem profile` on this "
-            "machine; docs/predictors.md says what the columns mean.\n\n"
-        )
-        return "Predictors", command, text + table(header, rows), report
-
     def split_set(self, name):
         command, report = self.command(
             "bench", "op", "--set", name, "--costs", "predicted", "--sync", "svm,event"
@@ -502,7 +479,7 @@ class Results:
 
 SECTIONS = (
     "synchronization", "operators", "lanes", "networks", "memory", "initialization", "start",
-    "predictors", "linear_splits", "convolution_splits", "schedules",
+    "predictors", "predicted_networks", "phones", "linear_splits", "convolution_splits", "schedules",
 )
 
 
