@@ -168,6 +168,14 @@ std::vector<int> allowed_cores(const Topology& topology) {
   return cores;
 }
 
+int64_t last_cache_bytes(const Topology& topology) {
+  size_t bytes = 0;
+  for (const Cache& cache : topology.caches) {
+    if (!cache.instructions) bytes = std::max(bytes, cache.bytes);
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 std::vector<ThreadMask> thread_masks() {
   std::vector<ThreadMask> threads;
   std::error_code error;

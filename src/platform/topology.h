@@ -38,6 +38,8 @@ StatusOr<Topology> detect_topology();
 
 // All cores that the process may use, ascending.
 std::vector<int> allowed_cores(const Topology& topology);
+// Bytes of the largest data cache.
+int64_t last_cache_bytes(const Topology& topology);
 
 // A thread of this process and the processors that it may run on, as the kernel says.
 struct ThreadMask {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "profile/lane_contention.h"
 #include "profile/lane_traits.h"
 #include "profile/signature.h"
 #include "profile/slice_timer.h"
@@ -348,6 +349,12 @@ StatusOr<std::unique_ptr<Calibration>> Calibration::create(const Graph& graph, L
     TANDEM_RETURN_IF_ERROR(measure(wanted, stages().size() + kRefinements - stage));
     count_missing(measurement.wanted(stages()[stage]));
   }
+  if (sources.contention) TANDEM_RETURN_IF_ERROR(sources.contention(&data));
+  for (const std::string& name : lane_names) {
+    const auto known = data.slowdowns.find(name);
+    calibration->slowdowns_.push_back(known == data.slowdowns.end() ? LaneSlowdowns{}
+                                                                    : known->second);
+  }
   TANDEM_RETURN_IF_ERROR(measure_transfers(graph, crew, options.mechanism, sources, &data));
   calibration->transfers_ = transfer_costs(crew, options.mechanism, data);
   TANDEM_RETURN_IF_ERROR(measure_starts(crew, sources, &calibration->transfers_));
@@ -431,6 +438,10 @@ void Calibration::build(const std::vector<std::string>& signatures,
 
 double Calibration::copy_us(int lane, const CopySize& size) const {
   return tandem::copy_us(transfers_.copies[lane], size);
+}
+
+Contention Calibration::contention(int lane, const Slice& slice) const {
+  return contention_of(slowdowns_[lane], work_of(graph_, slice).bytes, slice_us(lane, slice));
 }
 
 double Calibration::slice_us(int lane, const Slice& slice, int /*threads*/) const {

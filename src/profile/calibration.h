@@ -24,7 +24,8 @@ struct CalibrationOptions {
 // then, several times over, the cut that choose_split() finds best by what is known, since times
 // between quarters may have steps; operators with equal signatures once; the most telling first, as
 // far as the time allows. Sizes in between are interpolated; what is not measured is estimated from
-// what the lane achieves on operators of the same kind. Slices are timed behind others, as in a
+// what the lane achieves on operators of the same kind. How lanes slow each other down is measured
+// by loads of the two kinds (see lane_contention.h). Slices are timed behind others, as in a
 // network; those of a graph of one operator behind themselves, as in its sessions. Given a cache
 // that has it all, no clock is read, and the answer is always the same.
 class Calibration : public CostModel {
@@ -42,6 +43,7 @@ class Calibration : public CostModel {
     return transfers_.starts.empty() ? CostModel::start(lane, host) : transfers_.starts[lane];
   }
   double copy_us(int lane, const CopySize& size) const override;
+  Contention contention(int lane, const Slice& slice) const override;
 
   // Slices measured by create(), and those that it wanted but had no time for.
   int measured() const { return measured_; }
@@ -67,6 +69,7 @@ class Calibration : public CostModel {
   std::vector<std::vector<OperatorCosts>> costs_;  // by lane and operator
   std::vector<double> overhead_us_;                // by lane: of a slice of next to nothing
   TransferCosts transfers_;
+  std::vector<LaneSlowdowns> slowdowns_;  // by lane
   int measured_ = 0;
   int missing_ = 0;
 };

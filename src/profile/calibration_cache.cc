@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 3;
+constexpr int kVersion = 4;
 
 std::string to_text(SliceSize size) {
   return size.axis < 0 ? "whole" : fmt::format("{}:{}", size.axis, size.size);
@@ -52,6 +52,22 @@ CopyTimes parse_copy(const json& value) {
   return copy;
 }
 
+LaneSlowdowns parse_slowdowns(const json& value) {
+  const LaneSlowdowns slowdowns{value.at("memory_beside_memory"), value.at("memory_beside_compute"),
+                                value.at("compute_beside_memory"),
+                                value.at("compute_beside_compute"), value.at("bytes_per_us")};
+  for (const double factor : {slowdowns.memory_beside_memory, slowdowns.memory_beside_compute,
+                              slowdowns.compute_beside_memory, slowdowns.compute_beside_compute}) {
+    if (!std::isfinite(factor) || factor < 1) {
+      throw std::invalid_argument("it is damaged: bad slowdown");
+    }
+  }
+  if (!std::isfinite(slowdowns.bytes_per_us) || slowdowns.bytes_per_us < 0) {
+    throw std::invalid_argument("it is damaged: bad rate of memory");
+  }
+  return slowdowns;
+}
+
 json to_json(const CalibrationData& data, const std::string& fingerprint) {
   json slices = json::object();
   for (const auto& [signature, lanes] : data.slices) {
@@ -64,8 +80,17 @@ json to_json(const CalibrationData& data, const std::string& fingerprint) {
     copies[lane] = {
         {"base", copy.base}, {"per_piece", copy.per_piece}, {"per_byte", copy.per_byte}};
   }
+  json slowdowns = json::object();
+  for (const auto& [lane, of] : data.slowdowns) {
+    slowdowns[lane] = {{"memory_beside_memory", of.memory_beside_memory},
+                       {"memory_beside_compute", of.memory_beside_compute},
+                       {"compute_beside_memory", of.compute_beside_memory},
+                       {"compute_beside_compute", of.compute_beside_compute},
+                       {"bytes_per_us", of.bytes_per_us}};
+  }
   return {{"version", kVersion},         {"fingerprint", fingerprint},    {"copies", copies},
-          {"crossings", data.crossings}, {"enqueueing", data.enqueueing}, {"slices", slices}};
+          {"crossings", data.crossings}, {"enqueueing", data.enqueueing}, {"slices", slices},
+          {"slowdowns", slowdowns}};
 }
 
 // Throws where the text is not what to_json() makes.
@@ -83,6 +108,9 @@ CalibrationData parse(const std::string& text, const std::string& fingerprint) {
   }
   for (const auto& [lane, copy] : document.at("copies").items()) {
     data.copies[lane] = parse_copy(copy);
+  }
+  for (const auto& [lane, slowdowns] : document.at("slowdowns").items()) {
+    data.slowdowns[lane] = parse_slowdowns(slowdowns);
   }
   for (const auto& [signature, lanes] : document.at("slices").items()) {
     for (const auto& [lane, sizes] : lanes.items()) {
@@ -142,6 +170,7 @@ void CalibrationCache::save(const CalibrationData& data) const {
   for (const auto& [name, us] : data.crossings) all.crossings[name] = us;
   for (const auto& [name, us] : data.enqueueing) all.enqueueing[name] = us;
   for (const auto& [name, us] : data.copies) all.copies[name] = us;
+  for (const auto& [name, of] : data.slowdowns) all.slowdowns[name] = of;
   std::error_code error;
   std::filesystem::create_directories(dir_, error);
   const Status written = write_file(path_, to_json(all, fingerprint_).dump(1));

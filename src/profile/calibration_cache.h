@@ -24,6 +24,18 @@ struct CopyTimes {
   bool operator==(const CopyTimes&) const = default;
 };
 
+// How many times as long as alone a lane takes for memory-bound and for compute-bound work while
+// all other lanes run either kind; at least 1.
+struct LaneSlowdowns {
+  double memory_beside_memory = 1;
+  double memory_beside_compute = 1;
+  double compute_beside_memory = 1;
+  double compute_beside_compute = 1;
+  double bytes_per_us = 0;  // of memory-bound work, alone
+
+  bool operator==(const LaneSlowdowns&) const = default;
+};
+
 // Microseconds.
 struct CalibrationData {
   // Operator signature -> lane name -> slice -> time.
@@ -34,6 +46,8 @@ struct CalibrationData {
   std::map<std::string, double> enqueueing;
   // Lane name -> copies. Of lanes that compute on memory of their own.
   std::map<std::string, CopyTimes> copies;
+  // By lane name.
+  std::map<std::string, LaneSlowdowns> slowdowns;
 
   bool operator==(const CalibrationData&) const = default;
 };

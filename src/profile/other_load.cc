@@ -21,16 +21,22 @@ constexpr int64_t kRowsOfTask = 16;
 // Source and result together.
 constexpr int64_t kLeastBytes = int64_t{32} << 20;
 constexpr int64_t kMostBytes = int64_t{256} << 20;
-// Of the computing load: 2 MFLOPs on 300 kB.
+constexpr int64_t kMemorySamples = 16;
+// Of the computing load: 2 MFLOPs on 300 kB for each core.
 constexpr int64_t kProductRows = 16;
 constexpr int64_t kProductSize = 256;
+constexpr int64_t kSampleRows = 512;
+constexpr size_t kComputeSamples = 12;
 
 constexpr double kMostMargin = 8;
 constexpr int kMostQueued = 20'000;
 constexpr std::chrono::seconds kDeadline{30};
 
-OperatorId memory_op(int lane) { return 2 * lane; }
-OperatorId compute_op(int lane) { return 2 * lane + 1; }
+OperatorId memory_op(int lane) { return 3 * lane; }
+OperatorId compute_op(int lane) { return 3 * lane + 1; }
+OperatorId sample_op(int lane) { return 3 * lane + 2; }
+
+int64_t cores_of(const Lane& lane) { return std::max<int64_t>(1, lane.info().cores.size()); }
 
 }  // namespace
 
@@ -76,6 +82,8 @@ OtherLoads::~OtherLoads() {
     crew_.thread(static_cast<int>(lane)).run([&] {
       lanes_[lane].memory.tasks.clear();
       lanes_[lane].compute.tasks.clear();
+      lanes_[lane].memory_sample.clear();
+      lanes_[lane].compute_sample.clear();
       lanes_[lane].program.reset();
     });
   }
@@ -88,6 +96,7 @@ StatusOr<std::unique_ptr<OtherLoads>> OtherLoads::create(LaneCrew& crew, int64_t
   Graph& graph = loads->graph_;
   const int64_t bytes = std::clamp(2 * last_cache_bytes, kLeastBytes, kMostBytes);
   const int64_t rows = bytes / 2 / (kColumns * int64_t{sizeof(float)});
+  loads->rows_ = rows;
   ConstantPool constants(true);
   for (const Lane* lane : crew.lanes()) {
     const std::string& name = lane->info().name;
@@ -95,13 +104,16 @@ StatusOr<std::unique_ptr<OtherLoads>> OtherLoads::create(LaneCrew& crew, int64_t
     TANDEM_ASSIGN_OR_RETURN(
         const TensorId streamed,
         graph.add(name + ".memory", UnaryAttributes{{Function::kRelu}}, {source}));
-    const TensorId x =
-        graph.add_input(name + ".x", DataType::kFloat32, {kProductRows, kProductSize});
     const TensorId w = graph.add_constant(name + ".w", constants.get({kProductSize, kProductSize}));
-    TANDEM_ASSIGN_OR_RETURN(const TensorId product,
-                            graph.add(name + ".compute", LinearAttributes{}, {x, w}));
     graph.mark_output(streamed);
-    graph.mark_output(product);
+    for (const auto& [suffix, product_rows] :
+         {std::pair{".compute", kProductRows}, std::pair{".sample", kSampleRows}}) {
+      const TensorId x = graph.add_input(name + suffix + ".x", DataType::kFloat32,
+                                         {product_rows * cores_of(*lane), kProductSize});
+      TANDEM_ASSIGN_OR_RETURN(const TensorId product,
+                              graph.add(name + suffix, LinearAttributes{}, {x, w}));
+      graph.mark_output(product);
+    }
   }
   const auto ones = [&](const Tensor& tensor) { return *constants.get(tensor.dims); };
   TANDEM_ASSIGN_OR_RETURN(loads->memory_, GraphMemory::create(graph, crew.lanes(), ones));
@@ -109,7 +121,8 @@ StatusOr<std::unique_ptr<OtherLoads>> OtherLoads::create(LaneCrew& crew, int64_t
   for (size_t lane = 0; lane < loads->lanes_.size(); ++lane) {
     Status status;
     crew.thread(static_cast<int>(lane)).run([&] {
-      status = loads->bind(static_cast<int>(lane), rows);
+      status = loads->bind(static_cast<int>(lane));
+      if (status.ok()) status = loads->bind_sample(static_cast<int>(lane));
     });
     TANDEM_RETURN_IF_ERROR(
         status.with_context("preparing work for lane " + crew.info(static_cast<int>(lane)).name));
@@ -117,15 +130,15 @@ StatusOr<std::unique_ptr<OtherLoads>> OtherLoads::create(LaneCrew& crew, int64_t
   return loads;
 }
 
-Status OtherLoads::bind(int lane, int64_t rows) {
+Status OtherLoads::bind(int lane) {
   LaneLoads& loads = lanes_[lane];
   TANDEM_ASSIGN_OR_RETURN(loads.program, crew_.lanes()[lane]->load(graph_, memory_.bindings()));
   for (const TensorId input : graph_.inputs()) {
     TANDEM_RETURN_IF_ERROR(
         loads.program->enqueue_upload(input, whole_region(graph_.tensor(input).dims)));
   }
-  for (int64_t row = 0; row < rows; row += kRowsOfTask) {
-    const Slice slice{memory_op(lane), 0, row, std::min(row + kRowsOfTask, rows)};
+  for (int64_t row = 0; row < rows_; row += kRowsOfTask) {
+    const Slice slice{memory_op(lane), 0, row, std::min(row + kRowsOfTask, rows_)};
     TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Task> task, loads.program->bind(slice, 0));
     loads.memory.tasks.push_back(std::move(task));
   }
@@ -148,6 +161,34 @@ Status OtherLoads::bind(int lane, int64_t rows) {
     load->task_us = told > 0 ? sum / told : 1;
   }
   return {};
+}
+
+Status OtherLoads::bind_sample(int lane) {
+  LaneLoads& loads = lanes_[lane];
+  const int64_t rows_each = (rows_ + kMemorySamples - 1) / kMemorySamples;
+  for (int64_t row = 0; row < rows_; row += rows_each) {
+    const Slice slice{memory_op(lane), 0, row, std::min(row + rows_each, rows_)};
+    TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Task> task, loads.program->bind(slice, 0));
+    loads.memory_sample.push_back(std::move(task));
+  }
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Task> task,
+                          loads.program->bind(Slice{.op = sample_op(lane)}, 0));
+  loads.compute_sample.push_back(std::move(task));
+  return {};
+}
+
+OtherLoads::Sample OtherLoads::sample(int lane, OtherLoad load) const {
+  const LaneLoads& loads = lanes_[lane];
+  Sample sample;
+  if (load == OtherLoad::kMemory) {
+    for (const auto& task : loads.memory_sample) sample.tasks.push_back(task.get());
+    sample.bytes = static_cast<double>(2 * rows_ * kColumns * sizeof(float)) /
+                   static_cast<double>(loads.memory_sample.size());
+  } else {
+    sample.tasks.assign(kComputeSamples, loads.compute_sample.front().get());
+    sample.bytes = work_of(graph_, Slice{.op = sample_op(lane)}).bytes;
+  }
+  return sample;
 }
 
 OtherLoads::Load& OtherLoads::load_of(int lane, OtherLoad load) {

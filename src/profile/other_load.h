@@ -20,6 +20,14 @@ class OtherLoads {
   static StatusOr<std::unique_ptr<OtherLoads>> create(LaneCrew& crew, int64_t last_cache_bytes);
   ~OtherLoads();
 
+  // Work like a lane's load, in tasks of some hundred microseconds on a core, which can be timed
+  // while the thread that looks is busy.
+  struct Sample {
+    std::vector<Task*> tasks;
+    double bytes = 0;  // that a task moves at least
+  };
+  Sample sample(int lane, predict::OtherLoad load) const;
+
   // Calls `measure` on the lane's thread while all other lanes run the load. `expected_us`: what it
   // takes, about: queues get work for somewhat longer. False: a queue had run out of work before
   // `measure` returned, so that its result means nothing; next time there will be more. `measure`
@@ -40,17 +48,21 @@ class OtherLoads {
     std::unique_ptr<LaneProgram> program;
     Load memory;
     Load compute;
+    std::vector<std::unique_ptr<Task>> memory_sample;
+    std::vector<std::unique_ptr<Task>> compute_sample;
   };
   struct Busy;
 
   explicit OtherLoads(LaneCrew& crew) : crew_(crew) {}
-  Status bind(int lane, int64_t rows);
+  Status bind(int lane);
+  Status bind_sample(int lane);
   Load& load_of(int lane, predict::OtherLoad load);
   // The queue's work for so long, begun.
   StatusOr<std::unique_ptr<DeviceEvent>> fill(int lane, Load& load, double us);
 
   LaneCrew& crew_;
   Graph graph_;
+  int64_t rows_ = 0;  // of the streaming load
   GraphMemory memory_;
   std::vector<LaneLoads> lanes_;
   double margin_ = 1.5;  // of the expected time

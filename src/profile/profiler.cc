@@ -100,11 +100,7 @@ class Profiler {
       watch_.remember({row.probe_gflops, row.probe_gbps});
     }));
     if (crew_.lanes().size() > 1) {
-      size_t last_cache = 0;
-      for (const Cache& cache : topology.caches) {
-        if (!cache.instructions) last_cache = std::max(last_cache, cache.bytes);
-      }
-      TANDEM_ASSIGN_OR_RETURN(loads_, OtherLoads::create(crew_, static_cast<int64_t>(last_cache)));
+      TANDEM_ASSIGN_OR_RETURN(loads_, OtherLoads::create(crew_, last_cache_bytes(topology)));
     }
     return {};
   }

@@ -148,18 +148,21 @@ class DrainTimer : public SliceTimer {
     const Clock::time_point start = Clock::now();
     for (int i = 0; i < times; ++i) TANDEM_RETURN_IF_ERROR(task.launch());
     note_enqueue_us(microseconds(Clock::now() - start) / times);
-    if (meanwhile) {
-      TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, lane_.enqueue_device_event());
-      TANDEM_RETURN_IF_ERROR(lane_.flush());
-      while (Clock::now() < start + kDeadline) {
-        TANDEM_ASSIGN_OR_RETURN(const bool passed, end->passed());
-        if (passed) break;
+    TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, lane_.enqueue_device_event());
+    TANDEM_RETURN_IF_ERROR(lane_.flush());
+    // Asked for, as EventSynchronization does: a driver may tell of it by itself milliseconds late.
+    while (true) {
+      TANDEM_ASSIGN_OR_RETURN(const bool passed, end->passed());
+      if (passed) return microseconds(Clock::now() - start);
+      if (Clock::now() >= start + kDeadline) {
+        return deadline_exceeded("lane " + lane_.info().name + " did not finish what was timed");
+      }
+      if (meanwhile) {
         TANDEM_RETURN_IF_ERROR(meanwhile());
+      } else {
+        cpu_relax();
       }
     }
-    TANDEM_RETURN_IF_ERROR(lane_.flush());
-    TANDEM_RETURN_IF_ERROR(lane_.drain(start + kDeadline));
-    return microseconds(Clock::now() - start);
   }
 
   static constexpr double kLongEnoughUs = 2000;

@@ -19,6 +19,8 @@ struct CalibrationSources {
   std::function<StatusOr<double>(int from, int to)> crossing;
   // Of a lane with a queue. Not set: starting is not measured.
   std::function<StatusOr<StartCosts>(int lane)> start;
+  // Adds how lanes slow each other down, where the data lack it. Null: they are taken not to.
+  std::function<Status(CalibrationData*)> contention;
 };
 
 // Microseconds.

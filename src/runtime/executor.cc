@@ -4,10 +4,30 @@
 
 #include <algorithm>
 
+#include "support/backoff.h"
 #include "support/guarded.h"
 #include "support/log.h"
 
 namespace tandem {
+namespace {
+
+// After a good run: the queue is empty, or soon will be, and only needs to be seen so. Asks the
+// driver again and again, as EventSynchronization does.
+Status drain_by_asking(QueueLane& queue, Clock::time_point deadline) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceEvent> end, queue.enqueue_device_event());
+  TANDEM_RETURN_IF_ERROR(queue.flush());
+  for (Backoff backoff;;) {
+    TANDEM_ASSIGN_OR_RETURN(const bool passed, end->passed());
+    if (passed) return {};
+    if (Clock::now() >= deadline) {
+      return deadline_exceeded(
+          fmt::format("{}: the queue did not get to its end in time", queue.info().name));
+    }
+    backoff.pause();
+  }
+}
+
+}  // namespace
 
 StatusOr<std::unique_ptr<Executor>> Executor::create(const Graph& graph, const Schedule& schedule,
                                                      const TensorBindings& bindings,
@@ -435,8 +455,10 @@ Status Executor::launch(int lane, size_t index) {
 void Executor::finish_queue(int lane) {
   QueueLane& queue = *crew_->queue_lane(lane);
   while (true) {
-    const Status drained =
-        guarded([&] { return queue.drain(Clock::now() + options_.drain_grace); });
+    const Status drained = guarded([&] {
+      const Clock::time_point deadline = Clock::now() + options_.drain_grace;
+      return sync_->aborted() ? queue.drain(deadline) : drain_by_asking(queue, deadline);
+    });
     if (drained.ok()) return;
     fail(lane, drained.with_context("draining its queue"));
     // Anything but a late queue is an error of the device, after which nothing runs on it.

@@ -6,6 +6,7 @@
 
 #include "platform/engine.h"
 #include "profile/calibration.h"
+#include "profile/lane_contention.h"
 #include "profile/lane_traits.h"
 #include "profile/predicted_costs.h"
 #include "report/predicted_timeline.h"
@@ -18,6 +19,9 @@
 
 namespace tandem {
 namespace {
+
+// Contention takes some tenths of a second, whatever the graph: too much of shorter calibrations.
+constexpr double kContentionWorthSeconds = 1;
 
 // What it takes one host lane to see another's counter: a cache line that moves between cores.
 constexpr double kHostCrossingUs = 0.5;
@@ -244,6 +248,9 @@ Status Planner::calibrate() {
                options_.calibration_seconds);
     return memory.bindings();
   };
+  if (options_.calibration_seconds >= kContentionWorthSeconds) {
+    sources.contention = [this](CalibrationData* data) { return measure_contention(*crew_, data); };
+  }
   TANDEM_ASSIGN_OR_RETURN(costs_, Calibration::create(*graph_, *crew_, options, sources));
   cost_source_ = kCalibration;
   calibrate_ms_ += stopwatch.milliseconds();

@@ -70,6 +70,15 @@ class CalibrationTest : public ::testing::Test {
       ++crossings_measured_;
       return 1.0 + from * 10 + to;
     };
+    if (contention_) {
+      sources.contention = [this](CalibrationData* data) -> Status {
+        if (data->slowdowns.empty()) {
+          ++contentions_measured_;
+          data->slowdowns["slow"] = *contention_;
+        }
+        return {};
+      };
+    }
     auto made = Calibration::create(graph_, *crew_, options, sources);
     if (!made.ok()) {
       ADD_FAILURE() << made.status().message();
@@ -89,6 +98,8 @@ class CalibrationTest : public ::testing::Test {
   std::vector<std::vector<float>> memory_;
   TensorBindings bindings_;
   int crossings_measured_ = 0;
+  std::optional<LaneSlowdowns> contention_;
+  int contentions_measured_ = 0;
 };
 
 // Fake lanes also need time to compute, so that times are at least what they sleep.
@@ -168,11 +179,14 @@ TEST_F(CalibrationTest, WithoutTimeEverythingIsEstimated) {
 TEST_F(CalibrationTest, ACorruptCacheIsReplaced) {
   ASSERT_TRUE(calibrate());
   for (const char* text :
-       {"", "{", "[]", R"({"version": 3})",
-        R"({"version":3,"fingerprint":"machine A","crossings":{},"enqueueing":{},"copies":{},
-            "slices":{"s":{"slow":{"whole":-1}}}})",
-        R"({"version":3,"fingerprint":"machine A","crossings":{},"enqueueing":{},"copies":{},
-            "slices":{"s":{"slow":{"1:x":1}}}})"}) {
+       {"", "{", "[]", R"({"version": 4})",
+        R"({"version":4,"fingerprint":"machine A","crossings":{},"enqueueing":{},"copies":{},
+            "slowdowns":{},"slices":{"s":{"slow":{"whole":-1}}}})",
+        R"({"version":4,"fingerprint":"machine A","crossings":{},"enqueueing":{},"copies":{},
+            "slowdowns":{},"slices":{"s":{"slow":{"1:x":1}}}})",
+        R"({"version":4,"fingerprint":"machine A","crossings":{},"enqueueing":{},"copies":{},
+            "slices":{},"slowdowns":{"slow":{"memory_beside_memory":0.5,"memory_beside_compute":1,
+            "compute_beside_memory":1,"compute_beside_compute":1,"bytes_per_us":1}}})"}) {
     std::ofstream(cache_file()) << text;
     EXPECT_EQ(CalibrationCache(dir_, fingerprint_).load(), CalibrationData()) << text;
   }
@@ -188,6 +202,30 @@ TEST_F(CalibrationTest, AFolderThatCannotBeWrittenOnlyCostsTime) {
   const auto cost = calibrate();
   ASSERT_TRUE(cost);
   EXPECT_EQ(cost->missing(), 0);
+}
+
+TEST_F(CalibrationTest, SlowdownsAreMeasuredOnceAndInProportionToTheShareOfMemory) {
+  contention_ = {.memory_beside_memory = 2,
+                 .memory_beside_compute = 1.2,
+                 .compute_beside_memory = 1.4,
+                 .compute_beside_compute = 1,
+                 .bytes_per_us = 1e9};
+  const auto share_of = [&](double rate) {
+    contention_->bytes_per_us = rate;
+    std::filesystem::remove_all(dir_);
+    return calibrate()->contention(0, {.op = 0});
+  };
+  const Contention fast_memory = share_of(1e9);
+  EXPECT_NEAR(fast_memory.memory_share, 0, 1e-3);
+  EXPECT_NEAR(fast_memory.slowdown_memory, 1.4, 1e-3);
+  EXPECT_NEAR(fast_memory.slowdown_compute, 1, 1e-3);
+  const Contention slow_memory = share_of(1e-3);
+  EXPECT_EQ(slow_memory.memory_share, 1);
+  EXPECT_EQ(slow_memory.slowdown_memory, 2);
+  EXPECT_EQ(slow_memory.slowdown_compute, 1.2);
+  EXPECT_EQ(contentions_measured_, 2);
+  EXPECT_EQ(calibrate()->contention(0, {.op = 0}), slow_memory);  // kept
+  EXPECT_EQ(contentions_measured_, 2);
 }
 
 TEST(CalibrationCache, AddsToWhatOthersSaved) {
