@@ -203,8 +203,8 @@ void add_bench_papers(CLI::App& bench, Status* outcome) {
   papers
       ->add_option(
           "--network-samples", flags->network_samples,
-          "Operators of the zoo's other networks that the predictors learn from which plan "
-          "networks")
+          "Around the networks' operators, that the predictors learn from by which they are "
+          "planned")
       ->check(at_least(30))
       ->capture_default_str();
   papers

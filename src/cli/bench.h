@@ -79,7 +79,7 @@ struct BenchPapersFlags {
                                     "mobilenet_v2", "squeezenet1_1", "vit_b_32"};
   int samples = 400;           // layers of each family to learn from
   int layers = 0;              // of each family to divide; 0: all of bench/shapes/set_*.csv
-  int network_samples = 1000;  // of operators, for the predictors that networks are planned by
+  int network_samples = 1500;  // of operators, for the predictors that networks are planned by
   double offline_seconds = 3;  // of CP-SAT for each network and platform; 0: none
   std::string python;          // with the package ortools; empty: the one of the source tree
   uint64_t seed = 1;

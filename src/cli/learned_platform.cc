@@ -16,18 +16,25 @@ constexpr std::chrono::seconds kPatience{60};
 
 }  // namespace
 
-StatusOr<std::vector<Sample>> samples_without(const std::vector<std::string>& networks, int count,
-                                              uint64_t seed) {
+StatusOr<std::vector<Sample>> samples_of(const std::vector<std::string>& networks, int count,
+                                         uint64_t seed) {
   Sampler sampler({.seed = seed, .families = {}});
-  for (const zoo::Entry& entry : zoo::list()) {
-    if (entry.name.starts_with("tiny_")) continue;
-    if (std::find(networks.begin(), networks.end(), entry.name) != networks.end()) continue;
-    TANDEM_ASSIGN_OR_RETURN(const Model model, Model::load("zoo:" + entry.name));
-    sampler.add_network(entry.name, model.graph());
+  for (const std::string& network : networks) {
+    TANDEM_ASSIGN_OR_RETURN(const Model model, Model::load("zoo:" + network));
+    sampler.add_network(network, model.graph());
   }
   std::vector<Sample> samples = sampler.samples();
   if (static_cast<size_t>(count) < samples.size()) samples.resize(count);
   return samples;
+}
+
+std::vector<std::string> other_networks(const std::vector<std::string>& networks) {
+  std::vector<std::string> others;
+  for (const zoo::Entry& entry : zoo::list()) {
+    const bool listed = std::find(networks.begin(), networks.end(), entry.name) != networks.end();
+    if (!listed && !entry.name.starts_with("tiny_")) others.push_back(entry.name);
+  }
+  return others;
 }
 
 StatusOr<LearnedPlatform> LearnedPlatform::create(sim::PlatformModel model,

@@ -14,10 +14,11 @@
 
 namespace tandem::cli {
 
-// Samples around the operators of the zoo's networks (docs/profiling.md), but for these networks
-// and those for tests. The first `count`.
-StatusOr<std::vector<Sample>> samples_without(const std::vector<std::string>& networks, int count,
-                                              uint64_t seed);
+// Samples around the operators of these networks of the zoo (docs/profiling.md): the first `count`.
+StatusOr<std::vector<Sample>> samples_of(const std::vector<std::string>& networks, int count,
+                                         uint64_t seed);
+// The zoo's networks but for these and those for tests.
+std::vector<std::string> other_networks(const std::vector<std::string>& networks);
 
 class LearnedPlatform {
  public:

@@ -31,7 +31,8 @@ struct Point {
   double ms = 0;
   double energy_mj = 0;
   double predicted_ms = 0;  // of plans
-  double search_ms = 0;
+  double prepare_ms = 0;    // predicting the usual slices
+  double search_ms = 0;     // with predicting others that it asks for
 };
 
 json to_json(const Point& point) {
@@ -96,19 +97,21 @@ StatusOr<sim::PlatformModel> with_two_lanes(const std::string& platform) {
 // A platform as it is, with a lane for each cluster, and with other numbers of compute units.
 struct Variants {
   LearnedPlatform two;
+  LearnedPlatform unseen;  // as `two`; has learned from other networks than those that are planned
   LearnedPlatform clusters;
   std::vector<LearnedPlatform> other_gpus;
 };
 
 StatusOr<Variants> learn(const std::string& platform, const std::vector<Sample>& samples,
-                         uint64_t seed) {
+                         const std::vector<Sample>& of_others, uint64_t seed) {
   TANDEM_ASSIGN_OR_RETURN(const sim::PlatformModel model, with_two_lanes(platform));
   PlatformFileOptions options;
   options.lanes = lane_for_each_cluster(model);
   TANDEM_ASSIGN_OR_RETURN(const sim::PlatformModel all, load_platform(platform, options));
   TANDEM_ASSIGN_OR_RETURN(LearnedPlatform two, LearnedPlatform::create(model, samples, seed));
+  TANDEM_ASSIGN_OR_RETURN(LearnedPlatform unseen, LearnedPlatform::create(model, of_others, seed));
   TANDEM_ASSIGN_OR_RETURN(LearnedPlatform clusters, LearnedPlatform::create(all, samples, seed));
-  Variants variants{std::move(two), std::move(clusters), {}};
+  Variants variants{std::move(two), std::move(unseen), std::move(clusters), {}};
   const int units = model.gpu.compute_units;
   for (const int changed : {units / 2, 2 * units}) {
     if (changed == 0) continue;
@@ -123,50 +126,49 @@ StatusOr<Variants> learn(const std::string& platform, const std::vector<Sample>&
 // One network on one platform: what runs there, and what plans there are for it.
 class OnPlatform {
  public:
-  static StatusOr<OnPlatform> create(const Model& model, const LearnedPlatform& platform) {
-    TANDEM_ASSIGN_OR_RETURN(LearnedPlanner planner, LearnedPlanner::create(model, platform));
-    return OnPlatform(model, platform, std::move(planner));
-  }
+  // Both must outlive it.
+  OnPlatform(const Model& model, const LearnedPlatform& platform)
+      : network_(model),
+        platform_(platform),
+        costs_(model.graph(), platform.model(), simulate::best_mechanism(platform.model())) {}
 
-  std::vector<Point> alone() const { return lanes_alone(truth(), model_); }
-  StatusOr<Point> plan(const std::string& strategy, const std::string& label) {
-    const double before = planner_.search_ms();
-    TANDEM_ASSIGN_OR_RETURN(const Plan plan, planner_.plan(strategy));
-    Point point = run(truth(), model_, plan.schedule, label);
+  const sim::PlatformModel& model() const { return platform_.model(); }
+  std::vector<Point> alone() const { return lanes_alone(truth(), model()); }
+  // By predictors that nobody has asked before, so that searches pay for their questions.
+  StatusOr<Point> plan(const std::string& strategy, const std::string& label) const {
+    TANDEM_ASSIGN_OR_RETURN(LearnedPlanner planner, LearnedPlanner::create(network_, platform_));
+    TANDEM_ASSIGN_OR_RETURN(const Plan plan, planner.plan(strategy));
+    Point point = run(truth(), model(), plan.schedule, label);
     point.predicted_ms = plan.prediction.makespan_us / 1000;
-    point.search_ms = planner_.search_ms() - before;
+    point.prepare_ms = planner.predict_ms();
+    point.search_ms = planner.search_ms();
     return point;
   }
   StatusOr<Point> plan_by_own_costs() const {
     TANDEM_ASSIGN_OR_RETURN(const PlannedSchedule planned, tandem::plan(truth(), {}));
-    Point point = run(truth(), model_, planned.schedule, "own costs");
+    Point point = run(truth(), model(), planned.schedule, "own costs");
     point.predicted_ms = planned.evaluation.makespan_us / 1000;
     return point;
   }
   StatusOr<json> offline(Referee& referee) const {
-    const std::string name = fmt::format("{}@{}", graph_.name, model_.name);
+    TANDEM_ASSIGN_OR_RETURN(const LearnedPlanner planner,
+                            LearnedPlanner::create(network_, platform_));
+    const std::string name = fmt::format("{}@{}", network_.name(), model().name);
     TANDEM_ASSIGN_OR_RETURN(const OfflineResult result,
-                            solve_offline(planner_.problem(), name, referee));
+                            solve_offline(planner.problem(), name, referee));
     json row = to_json(result);
-    row["ms"] = run(truth(), model_, result.schedule, "offline").ms;
+    row["ms"] = run(truth(), model(), result.schedule, "offline").ms;
     return row;
   }
-  double predict_ms() const { return planner_.predict_ms(); }
-  const sim::PlatformModel& model() const { return model_; }
 
  private:
-  OnPlatform(const Model& model, const LearnedPlatform& platform, LearnedPlanner planner)
-      : graph_(model.graph()),
-        model_(platform.model()),
-        planner_(std::move(planner)),
-        costs_(std::make_unique<OracleCosts>(graph_, model_, simulate::best_mechanism(model_))) {}
+  Problem truth() const {
+    return simulate::problem_of(network_.graph(), platform_.model(), &costs_);
+  }
 
-  Problem truth() const { return simulate::problem_of(graph_, model_, costs_.get()); }
-
-  const Graph& graph_;
-  const sim::PlatformModel& model_;
-  LearnedPlanner planner_;
-  std::unique_ptr<OracleCosts> costs_;
+  const Model& network_;
+  const LearnedPlatform& platform_;
+  const OracleCosts costs_;
 };
 
 class NetworkStudy {
@@ -177,9 +179,14 @@ class NetworkStudy {
 
   Status add(const std::string& platform, const Variants& variants, json& report) {
     json row = {{"network", network_}, {"platform", platform}};
-    TANDEM_ASSIGN_OR_RETURN(OnPlatform two, OnPlatform::create(model_, variants.two));
+    const OnPlatform two(model_, variants.two);
     TANDEM_ASSIGN_OR_RETURN(std::vector<Point> points, strategies(two, row));
     row["rows_learned_from"] = variants.two.rows();
+    const OnPlatform unseen(model_, variants.unseen);
+    TANDEM_ASSIGN_OR_RETURN(const Point stranger, unseen.plan("joint", "joint"));
+    row["unseen"] = {{"ms", stranger.ms},
+                     {"predicted_ms", stranger.predicted_ms},
+                     {"speed_up", fastest(unseen.alone()).ms / stranger.ms}};
     const Point joint = points.back();
     const std::vector<Point> alone = two.alone();
     report["networks"].push_back(std::move(row));
@@ -190,7 +197,7 @@ class NetworkStudy {
 
     add_what_if(two.model(), alone, joint, true, report);
     for (const LearnedPlatform& other : variants.other_gpus) {
-      TANDEM_ASSIGN_OR_RETURN(OnPlatform changed, OnPlatform::create(model_, other));
+      const OnPlatform changed(model_, other);
       TANDEM_ASSIGN_OR_RETURN(const Point best, changed.plan("joint", "joint"));
       add_what_if(changed.model(), changed.alone(), best, false, report);
     }
@@ -202,7 +209,7 @@ class NetworkStudy {
 
  private:
   // Joint comes last.
-  StatusOr<std::vector<Point>> strategies(OnPlatform& two, json& row) {
+  StatusOr<std::vector<Point>> strategies(const OnPlatform& two, json& row) {
     std::vector<Point> points = two.alone();
     const double alone_ms = fastest(points).ms;
     for (const Point& point : points) row["alone_ms"][point.what] = point.ms;
@@ -214,13 +221,13 @@ class NetworkStudy {
                                      {"predicted_ms", point.predicted_ms},
                                      {"speed_up", alone_ms / point.ms},
                                      {"energy_mj", point.energy_mj},
+                                     {"prepare_ms", point.prepare_ms},
                                      {"search_ms", point.search_ms}};
       points.push_back(std::move(point));
     }
     TANDEM_ASSIGN_OR_RETURN(const Point own, two.plan_by_own_costs());
     row["own_costs"] = {
         {"ms", own.ms}, {"predicted_ms", own.predicted_ms}, {"speed_up", alone_ms / own.ms}};
-    row["predict_ms"] = two.predict_ms();
     if (referee_) {
       TANDEM_ASSIGN_OR_RETURN(json offline, two.offline(*referee_));
       offline["speed_up"] = alone_ms / offline["ms"].get<double>();
@@ -237,7 +244,7 @@ class NetworkStudy {
   // A lane for each cluster and the GPU. `two`: the best with two lanes. Adds to `points`.
   Status clusters(const LearnedPlatform& platform, Point two, std::vector<Point>& points,
                   json& report) {
-    TANDEM_ASSIGN_OR_RETURN(OnPlatform all, OnPlatform::create(model_, platform));
+    const OnPlatform all(model_, platform);
     for (Point& alone : all.alone()) {
       if (alone.what != "gpu alone") points.push_back(std::move(alone));
     }
@@ -280,16 +287,22 @@ StatusOr<json> study_networks(const NetworkStudyOptions& options) {
   std::optional<Referee> referee;
   if (options.offline_seconds > 0) {
     StatusOr<Referee> started = Referee::start({options.python, options.offline_seconds, 2});
-    if (!started.ok()) return started.status().with_context("(--offline 0 does without)");
+    if (started.status().code() == StatusCode::kNotFound) {
+      return not_found(started.status().message() + "; or leave CP-SAT out with --offline 0");
+    }
+    TANDEM_RETURN_IF_ERROR(started.status());
     referee.emplace(*std::move(started));
   }
   std::map<std::string, Variants> variants;
   {
     Progress progress("learning platforms", static_cast<int>(options.platforms.size()));
     TANDEM_ASSIGN_OR_RETURN(const std::vector<Sample> samples,
-                            samples_without(options.networks, options.samples, options.seed));
+                            samples_of(options.networks, options.samples, options.seed));
+    TANDEM_ASSIGN_OR_RETURN(
+        const std::vector<Sample> of_others,
+        samples_of(other_networks(options.networks), options.samples, options.seed));
     for (const std::string& platform : options.platforms) {
-      TANDEM_ASSIGN_OR_RETURN(Variants learned, learn(platform, samples, options.seed));
+      TANDEM_ASSIGN_OR_RETURN(Variants learned, learn(platform, samples, of_others, options.seed));
       variants.emplace(platform, std::move(learned));
       progress.step();
     }

@@ -14,7 +14,7 @@ namespace tandem::cli {
 struct NetworkStudyOptions {
   std::vector<std::string> networks;  // of the zoo
   std::vector<std::string> platforms;
-  int samples = 0;  // that predictors learn from, around operators of the zoo's other networks
+  int samples = 0;  // that predictors learn from, around the networks' operators
   uint64_t seed = 1;
   double offline_seconds = 0;  // of CP-SAT for each network and platform; 0: none
   std::string python;          // with the package ortools; empty: the one of the source tree
@@ -29,7 +29,8 @@ struct NetworkStudyOptions {
 // - "what_if": other numbers of compute units;
 // - "throttling": see paper_throttling.h.
 // Schedules are planned by predictors and run on the simulated clock, without noise;
-// "own_costs" in "networks" is the joint search by the simulator's own times instead.
+// "own_costs" in "networks" is the joint search by the simulator's own times instead, "unseen" by
+// predictors that have learned from as many samples around the zoo's other networks.
 StatusOr<nlohmann::json> study_networks(const NetworkStudyOptions& options);
 
 }  // namespace tandem::cli

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/log.h"
 #include "support/statistics.h"
 
 namespace tandem::cli {
@@ -15,6 +16,18 @@ constexpr int kCoolRuns = 20;
 constexpr int kRuns = 80;
 constexpr int kLastRuns = 20;
 constexpr double kClock = 0.5;
+
+// Sessions tell of every plan that they change.
+class Hush {
+ public:
+  Hush() : before_(log().level()) { log().set_level(spdlog::level::warn); }
+  ~Hush() { log().set_level(before_); }
+  Hush(const Hush&) = delete;
+  Hush& operator=(const Hush&) = delete;
+
+ private:
+  const spdlog::level::level_enum before_;
+};
 
 struct Outcome {
   std::vector<double> ms;  // by run
@@ -53,6 +66,7 @@ StatusOr<json> study_throttling(const Model& model, const LearnedPlatform& platf
   const std::pair<const char*, sim::Clocks> cases[] = {{"CPU", {.cpu = kClock, .gpu = 1}},
                                                        {"GPU", {.cpu = 1, .gpu = kClock}}};
   json rows = json::array();
+  const Hush hush;
   for (const auto& [what, clocks] : cases) {
     TANDEM_ASSIGN_OR_RETURN(const Outcome fixed, run(model, platform, clocks, false));
     TANDEM_ASSIGN_OR_RETURN(const Outcome adapting, run(model, platform, clocks, true));

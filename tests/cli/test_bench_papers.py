@@ -11,7 +11,7 @@ RUN = ["bench", "papers", "--platform", "pixel5", "--samples", "40", "--layers",
 def without_own_times(value):
     if isinstance(value, dict):
         return {key: without_own_times(part) for key, part in value.items()
-                if key not in ("search_ms", "predict_ms")}
+                if key not in ("search_ms", "prepare_ms")}
     return [without_own_times(part) for part in value] if isinstance(value, list) else value
 
 
