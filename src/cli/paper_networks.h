@@ -29,7 +29,8 @@ struct NetworkStudyOptions {
 // - "what_if": other numbers of compute units;
 // - "throttling": see paper_throttling.h.
 // Schedules are planned by predictors and run on the simulated clock, without noise;
-// "own_costs" in "networks" is the joint search by the simulator's own times instead, "unseen" by
+// "own_costs" in "networks" is the joint search by the simulator's own times instead, "offline"
+// CP-SAT by the same (paper_offline.h), "unseen" the joint search by
 // predictors that have learned from as many samples around the zoo's other networks.
 StatusOr<nlohmann::json> study_networks(const NetworkStudyOptions& options);
 

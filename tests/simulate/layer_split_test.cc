@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "lane/sim/gpu_kernels.h"
 #include "platform/platform_file.h"
 
 namespace tandem::simulate {
@@ -126,6 +127,28 @@ TEST(LayerSplit, TheBestIsTheBestOfAllCuts) {
       }
     }
   }
+}
+
+// Why a GPU's part of a layer can take less than its share: docs/papers.md.
+TEST(LayerSplit, APartMayFillItsWavesBetterThanTheLayer) {
+  const sim::PlatformModel model = phone("pixel5");
+  const auto plan = [&](int64_t channels) {
+    const std::string text = "conv:7:320:7:" + std::to_string(channels) + ":1:1:1";
+    return sim::plan_kernel(model.gpu, *sim::parse_workload(text), model.runtime.gpu_f16);
+  };
+  const sim::KernelPlan layer = plan(1280);
+  const sim::KernelPlan part = plan(1008);
+  EXPECT_EQ(layer.kernel, part.kernel);
+  EXPECT_TRUE(std::equal(layer.block, layer.block + 4, part.block));
+  const auto items = [](const sim::KernelPlan& plan) {
+    return plan.group[0] * plan.group[1] * plan.group[2];
+  };
+  EXPECT_EQ(layer.groups, 16);
+  EXPECT_EQ(items(layer), 160);
+  EXPECT_EQ(layer.waves, 32);
+  EXPECT_EQ(part.groups, 8);
+  EXPECT_EQ(items(part), 252);
+  EXPECT_EQ(part.waves, 16);
 }
 
 TEST(LayerSplit, ExchangesCostWhatTheDriverOffers) {
