@@ -113,28 +113,28 @@ def networks(report):
         joint = strategies["joint"]
         rows.append([row["network"], row["platform"], row["sync"],
                      *(f"{alone[lane]:.2f}" for lane in ("cpu alone", "gpu alone")),
-                     *(f"{strategies[name]['speed_up']:.3f}" for name in names), *offline_cells(row),
-                     f"{row['own_costs']['speed_up']:.3f}", f"{joint['predicted_ms']:.2f} / {joint['ms']:.2f}"])
+                     *(f"{strategies[name]['speed_up']:.3f}" for name in names),
+                     f"{joint['predicted_ms']:.2f} / {joint['ms']:.2f}", f"{row['unseen']['speed_up']:.3f}",
+                     f"{row['own_costs']['speed_up']:.3f}", *offline_cells(row)])
     means = []
     for platform in dict.fromkeys(row["platform"] for row in report["networks"]):
         mine = [row for row in report["networks"] if row["platform"] == platform]
 
-        def mean(speed_ups):
-            speed_ups = list(speed_ups)
-            return f"{sum(speed_ups) / len(speed_ups):.3f}"
+        def mean(found):
+            speed_ups = [plan["speed_up"] for plan in found if plan]
+            return f"{sum(speed_ups) / len(speed_ups):.3f}" if speed_ups else "-"
 
-        offline = [row["offline"]["speed_up"] for row in mine if "offline" in row]
         off = sorted(abs(row["strategies"]["joint"]["predicted_ms"] / row["strategies"]["joint"]["ms"] - 1)
                      for row in mine)
-        means.append([platform, *(mean(row["strategies"][name]["speed_up"] for row in mine) for name in names),
-                      mean(offline) if offline else "-", mean(row["own_costs"]["speed_up"] for row in mine),
-                      f"{100 * off[len(off) // 2]:.1f} / {100 * off[-1]:.1f}"])
+        means.append([platform, *(mean(row["strategies"][name] for row in mine) for name in names),
+                      f"{100 * off[len(off) // 2]:.1f} / {100 * off[-1]:.1f}", mean(row["unseen"] for row in mine),
+                      mean(row["own_costs"] for row in mine), mean(row.get("offline") for row in mine)])
     return ["## Networks", "", "### Speed-up over the better lane alone (simulated)", "",
-            *table(["network", "platform", "sync", "CPU, ms", "GPU, ms", *names, "offline",
-                    "joint over offline / offline over bound", "joint by the simulator's own costs",
-                    "joint: predicted / simulated, ms"], rows),
-            *table(["platform, mean of networks", *names, "offline", "joint by own costs",
-                    "predicted against simulated joint, median / worst error, %"], means)]
+            *table(["network", "platform", "sync", "CPU, ms", "GPU, ms", *names, "joint: predicted / simulated, ms",
+                    "joint, unseen network", "joint, own costs", "offline, own costs",
+                    "joint over offline / offline over bound"], rows),
+            *table(["platform, mean of networks", *names, "joint: error of predictions, median / worst, %",
+                    "joint, unseen network", "joint, own costs", "offline, own costs"], means)]
 
 
 def searches(report):
@@ -158,8 +158,8 @@ def throttling(report):
                      f"{row['throttled_ms']:.2f}", f"{row['adapted_ms']:.2f}",
                      f"{row['throttled_ms'] / row['adapted_ms']:.3f}", f"{row['planned']} / {row['changed']}"])
     return ["### A chip that gets too warm in mid-run, with and without `--adapt` (simulated)", "",
-            "After 20 of 80 inferences the CPU's or the GPU's clock falls to half. Medians of a session that keeps its "
-            "plan, before and after, and of the last 20 inferences of one that adapts.", "",
+            "After 20 of 80 inferences the CPU's or the GPU's clock falls to half. Medians of 20 inferences: before that, "
+            "the last ones of a session that keeps its plan, and the last ones of one that adapts.", "",
             *table(["network", "platform", "throttled", "before, ms", "throttled, ms", "adapted, ms", "gain",
                     "planned again / changed"], rows)]
 

@@ -81,7 +81,7 @@ void print_networks(const json& report) {
   fmt::print(
       "\nSIMULATED: networks planned by predictors, speed-ups over the better lane alone; own: "
       "joint "
-      "by the simulator's own times\n");
+      "by the simulator's own times, as offline\n");
   for (const json& row : report["networks"]) {
     fmt::print("{}", place(row));
     for (const auto& [strategy, result] : row["strategies"].items()) {

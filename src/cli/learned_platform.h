@@ -58,8 +58,6 @@ class LearnedPlanner {
   // Milliseconds of all searches so far, and of asking the predictors.
   double search_ms() const { return planner_->schedule_ms(); }
   double predict_ms() const { return planner_->calibrate_ms(); }
-  // With the predictors' costs.
-  Problem problem() const { return planner_->problem(); }
 
  private:
   LearnedPlanner(LaneCrew::Lease lease, std::unique_ptr<Planner> planner)

@@ -75,7 +75,7 @@ StatusOr<json> study_throttling(const Model& model, const LearnedPlatform& platf
                     {"throttled", what},
                     {"clock", kClock},
                     {"before_ms", median(fixed.ms, 0, kCoolRuns)},
-                    {"throttled_ms", median(fixed.ms, kCoolRuns, kRuns)},
+                    {"throttled_ms", median(fixed.ms, kRuns - kLastRuns, kRuns)},
                     {"adapted_ms", median(adapting.ms, kRuns - kLastRuns, kRuns)},
                     {"planned", adapting.adaptation.planned},
                     {"changed", adapting.adaptation.changed}});

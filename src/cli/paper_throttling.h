@@ -9,8 +9,9 @@
 namespace tandem::cli {
 
 // Two rows: the CPU falls to half of its clock, the GPU does. Each with milliseconds "before_ms"
-// and "throttled_ms" (medians of a session's runs, without adapting), "adapted_ms" (of the last
-// runs of one that adapts), and how often that one has planned again and changed its schedule.
+// (median of a session's runs before that), "throttled_ms" and "adapted_ms" (of the last runs
+// without and with adapting), and how often the latter has "planned" again and "changed" its
+// schedule.
 StatusOr<nlohmann::json> study_throttling(const Model& model, const LearnedPlatform& platform);
 
 }  // namespace tandem::cli
