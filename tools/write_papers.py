@@ -6,6 +6,7 @@ Usage: tools/write_papers.py build/release/tandem
 """
 import json
 import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -138,20 +139,24 @@ def networks(report):
 
 
 def searches(report):
-    rows = []
+    rows, warm, cold = [], [], []
     for row in report["networks"]:
         search, start = row["strategies"]["joint"]["search_ms"], row["start"]
+        warm.append(100 * search / start["warm_ms"])
+        cold.append(100 * search / start["cold_ms"])
         rows.append([row["network"], row["platform"], row["operators"], f"{row['strategies']['joint']['prepare_ms']:.0f}", f"{search:.0f}",
                      start["programs"], f"{start['weights_ms']:.0f}", f"{start['cold_ms']:.0f}",
-                     f"{start['warm_ms']:.0f}", f"{100 * search / start['warm_ms']:.0f}"])
+                     f"{start['warm_ms']:.0f}", f"{warm[-1]:.0f}"])
     return ["### Search, here, beside creating a session, modelled", "",
             "Milliseconds. Predicting and searching are those of the machine that wrote this page. Cold: every GPU "
             "program is compiled; warm: loaded. What a program costs is an estimate (the platform files say from what).",
             "", *table(["network", "platform", "operators", "predicting costs", "search", "GPU programs", "weights",
-                        "session, cold", "session, warm", "search of warm, %"], rows)]
+                        "session, cold", "session, warm", "search of warm, %"], rows),
+            f"Median: {statistics.median(warm):.0f}% of a warm start, {statistics.median(cold):.0f}% of a cold one.", ""]
 
 
 def throttling(report):
+    gains = [row["throttled_ms"] / row["adapted_ms"] for row in report["throttling"]]
     rows = []
     for row in report["throttling"]:
         rows.append([row["network"], row["platform"], row["throttled"], f"{row['before_ms']:.2f}",
@@ -161,7 +166,10 @@ def throttling(report):
             "After 20 of 80 inferences the CPU's or the GPU's clock falls to half. Medians of 20 inferences: before that, "
             "the last ones of a session that keeps its plan, and the last ones of one that adapts.", "",
             *table(["network", "platform", "throttled", "before, ms", "throttled, ms", "adapted, ms", "gain",
-                    "planned again / changed"], rows)]
+                    "planned again / changed"], rows),
+            f"Of {len(gains)} cases, {sum(row['changed'] > 0 for row in report['throttling'])} change their schedule; the "
+            f"gain is {statistics.median(gains):.2f} in the median, {min(gains):.2f} at worst and {max(gains):.2f} at "
+            "best.", ""]
 
 
 def clusters(report):
