@@ -219,6 +219,60 @@ TEST(SliceFeatures, NamesOfImplementations) {
   EXPECT_EQ(implementation_number("of the future"), 0);
 }
 
+// Counted by hand: 13x13 pixels are 7x7 patches of 2x2, or 4x4 of 4x4.
+TEST(SliceFeatures, PatchesAndWeightsOfWinograd) {
+  SliceCase conv;
+  conv.kind = "conv";
+  conv.family = SliceFamily::kConv3x3;
+  conv.height = conv.width = conv.in_height = conv.in_width = 13;
+  conv.channels = 40;
+  conv.in_channels = 20;
+  conv.kernel_height = conv.kernel_width = 3;
+  conv.weight_bytes = 4.0 * 9 * 20 * 40;
+  conv.lane.kind = "cpu";
+  conv.implementation = "onednn_winograd";
+  conv.library_variant = "jit_fp32_wino_2x3:avx512_core";
+  const SliceMeasures small(conv);
+  EXPECT_EQ(small.patches, 49);
+  EXPECT_DOUBLE_EQ(small.patch_waste, 14.0 * 14 / (13 * 13));
+  EXPECT_EQ(small.packed_bytes, 4.0 * 16 * 48 * 20);
+  EXPECT_EQ(small.transformed, 49.0 * 16 * (32 + 48));
+  conv.library_variant = "jit_wino_4x3:avx512_core";
+  EXPECT_EQ(SliceMeasures(conv).patches, 16);
+  EXPECT_EQ(SliceMeasures(conv).packed_bytes, 4.0 * 36 * 48 * 20);
+  EXPECT_NE(variant_number("jit_fp32_wino_2x3:avx512_core"),
+            variant_number("jit_wino_4x3:avx512_core"));
+  conv.implementation = "cl_winograd_4x4_10x32";
+  conv.library_variant = "";
+  conv.lane.kind = "opencl";
+  conv.global_size[0] = 3;
+  EXPECT_EQ(SliceMeasures(conv).weight_passes, 3);
+  conv.implementation = "cl_conv_14x32";
+  EXPECT_EQ(SliceMeasures(conv).patches, 13 * 13);
+  EXPECT_EQ(SliceMeasures(conv).transformed, 0);
+  EXPECT_EQ(SliceMeasures(conv).packed_bytes, 4.0 * 9 * 48 * 20);
+}
+
+TEST(SliceFeatures, LinesOfCopies) {
+  SliceCase copy;
+  copy.kind = "copy";
+  copy.height = copy.in_height = 100;
+  copy.channels = 2;
+  copy.in_channels = 85;
+  copy.in_pitch = 96;
+  copy.out_pitch = 16;
+  copy.in_run = copy.out_run = 2;
+  copy.in_bytes = copy.out_bytes = 4.0 * 2 * 100;
+  // Two floats of every row, each in a line of its own; all of the input has been written before.
+  EXPECT_EQ(SliceMeasures(copy).in_lines, 100);
+  EXPECT_EQ(SliceMeasures(copy).out_lines, 100);
+  EXPECT_EQ(SliceMeasures(copy).runs, 100);
+  EXPECT_EQ(SliceMeasures(copy).in_footprint, 4.0 * 96 * 100);
+  copy.in_channel_step = 96;
+  EXPECT_EQ(SliceMeasures(copy).in_lines, 200);
+  EXPECT_EQ(SliceMeasures(copy).runs, 200);
+}
+
 TEST(SliceFeatures, EveryFeatureSaysWhatItIs) {
   std::set<std::string> names;
   size_t arguments = 0;
