@@ -50,8 +50,7 @@ std::vector<std::string> cost_terms(SliceKnowledge knowledge, SliceFamily family
   return terms;
 }
 
-// Linear layers have few shapes, some of them much slower than a line through the others: rows far
-// off are no mistakes there.
+// Linear layers have few shapes: one that is far off from the others' line need not be a mistake.
 Objective objective_of(SliceFamily family) {
   return family == SliceFamily::kLinear ? Objective::kSquaredError : Objective::kRobustError;
 }
