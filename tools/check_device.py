@@ -14,18 +14,23 @@ import tempfile
 from pathlib import Path
 
 from tandem_cli import STRATEGIES, TandemError, run_tandem
-from write_results import conditions, table
+from write_results import NETWORKS as RESULTS_NETWORKS
+from write_results import conditions, strategies_text, table
 
 NETWORKS = ("resnet50", "inception_v3", "mobilenet_v2", "vit_b_32")
 CHECKED = ("tiny_concat", "tiny_mobilenet", "tiny_vit", "tiny_unet", "squeezenet1_1")
-SECTIONS = ("Crossings", "Mechanisms", "Networks")
+# Of `bench model`; chain knows two lanes only.
+STRATEGIES_OF_MANY_LANES = ("cpu", "gpu", "inter", "intra", "joint")
+SECTIONS = ("Crossings", "Mechanisms", "Networks", "Strategies")
 
 
 class Device:
     """The sections of one device, in the order in which they are tried."""
 
-    def __init__(self, tandem, lane_options, runs):
+    def __init__(self, tandem, lane_options, runs, models, model_options):
         self.tandem = tandem
+        self.models = models
+        self.model_options = model_options
         self.lane_options = lane_options
         self.runs = runs
 
@@ -87,6 +92,14 @@ class Device:
         return (f"`{shown}`\n\nMilliseconds an inference, medians of interleaved runs; in brackets GFLOPS.\n\n"
                 f"{table(header, rows)}\n{conditions(report)}")
 
+    def strategies(self):
+        """The same table as in docs/results.md, on these lanes."""
+        shown, report = self.command(
+            "bench", "model", *self.models, "--strategy", ",".join(STRATEGIES_OF_MANY_LANES),
+            "--onnxruntime-threads", "2", "--runs", str(self.runs), *self.model_options,
+        )
+        return f"{shown}{Results.networks_text(report["models"])}\n{conditions(report)}"
+
 
 def run_tests(binaries):
     """A row per test program: what passed, what was skipped, what failed."""
@@ -118,10 +131,14 @@ def main():
     parser.add_argument("--tests", nargs="*", default=[], help="test programs to run on the default lanes")
     parser.add_argument("--sections", nargs="*", default=SECTIONS, choices=SECTIONS)
     parser.add_argument("--runs", type=int, default=15)
+    parser.add_argument("--models", nargs="*", default=RESULTS_NETWORKS, help="of section Strategies")
+    parser.add_argument("--onnxruntime", help="the Python to run ONNX Runtime with, or none")
     parser.add_argument("-o", "--output", required=True, help="the Markdown file to write")
     parser.add_argument("lane_options", nargs="*", help="after `--`: options of every command")
     arguments = parser.parse_args()
-    device = Device(arguments.tandem, arguments.lane_options, arguments.runs)
+    model_options = ["--onnxruntime", arguments.onnxruntime] if arguments.onnxruntime else []
+    device = Device(arguments.tandem, arguments.lane_options, arguments.runs, arguments.models,
+                    model_options)
     parts = [f"## {arguments.title}\n"]
     failures = 0
     for title in arguments.sections:

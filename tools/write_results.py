@@ -285,9 +285,14 @@ class Results(PredictorResults):
             "bench", "model", *NETWORKS, "--strategy", ",".join(NETWORK_STRATEGIES),
             "--onnxruntime-threads", 2, "--runs", NETWORK_RUNS,
         )
-        models = report["models"]
+        return "Networks", command, self.networks_text(report["models"]), report
+
+    @classmethod
+    def networks_text(cls, models):
+        """Tables of `bench model`: strategies measured, predicted, and what sessions take."""
         rows = []
         for model in models:
+            rival = model["onnxruntime_ms"]
             joint = model["strategies"]["joint"]
             medians = {s: model["strategies"][s]["median_ms"] for s in NETWORK_STRATEGIES}
             verdict = ""
@@ -299,7 +304,8 @@ class Results(PredictorResults):
                     f"{100 * joint['spread']:.0f}%", f"{model['speedup_joint']:.2f}",
                     f"{model['limit']:.2f}", f"{model['of_limit']:.2f}{verdict}",
                     f"{100 * (medians['joint'] / min(medians.values()) - 1):.1f}%",
-                    f"{model['onnxruntime_ms']:.2f}", f"{joint['over_onnxruntime']:.2f}",
+                    *(("", "") if rival is None
+                      else (f"{rival:.2f}", f"{joint['over_onnxruntime']:.2f}")),
                 ]
             )
         header = [
@@ -310,11 +316,10 @@ class Results(PredictorResults):
         probes = [m[key] for m in models for key in ("probe_before", "probe_after")]
         text = (
             "Milliseconds an inference, medians of interleaved runs; ONNX Runtime has the cores of "
-            "both lanes. Limit: 1 + t_fast / t_slow of the two lanes alone. Targets: within 2% of the "
+            "both lanes. Limit: 1 + t_fast / t_slow of the two faster lanes alone. Targets: within 2% of the "
             "best strategy, at most 1.1 times ONNX Runtime's time. " + probe_text(probes)
         )
-        text += table(header, rows) + "\n" + self.predictions(models) + "\n" + self.sessions(models)
-        return "Networks", command, text, report
+        return text + table(header, rows) + "\n" + cls.predictions(models) + "\n" + cls.sessions(models)
 
     @staticmethod
     def predictions(models):

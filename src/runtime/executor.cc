@@ -457,7 +457,8 @@ void Executor::finish_queue(int lane) {
   while (true) {
     const Status drained = guarded([&] {
       const Clock::time_point deadline = Clock::now() + options_.drain_grace;
-      return sync_->aborted() ? queue.drain(deadline) : drain_by_asking(queue, deadline);
+      const bool ask = !sync_->aborted() && computes_on_own_memory(queue);
+      return ask ? drain_by_asking(queue, deadline) : queue.drain(deadline);
     });
     if (drained.ok()) return;
     fail(lane, drained.with_context("draining its queue"));

@@ -39,7 +39,7 @@ class EventSynchronization : public Synchronization {
 
   Status enqueue_wait_in_queue(int lane, const Wait& wait) override;
   Status wait_for_queue(const Wait& wait) override;
-  Status await(const DeviceEvent& event) const;
+  Status await(int lane, DeviceEvent& event) const;
   void release_all() override;
 
   // By the count awaited, then by the queue that waits. Maps do not change after construction.
