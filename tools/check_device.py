@@ -14,13 +14,11 @@ import tempfile
 from pathlib import Path
 
 from tandem_cli import STRATEGIES, TandemError, run_tandem
+from write_results import NETWORK_STRATEGIES, conditions, strategies_text, table
 from write_results import NETWORKS as RESULTS_NETWORKS
-from write_results import conditions, strategies_text, table
 
 NETWORKS = ("resnet50", "inception_v3", "mobilenet_v2", "vit_b_32")
 CHECKED = ("tiny_concat", "tiny_mobilenet", "tiny_vit", "tiny_unet", "squeezenet1_1")
-# Of `bench model`; chain knows two lanes only.
-STRATEGIES_OF_MANY_LANES = ("cpu", "gpu", "inter", "intra", "joint")
 SECTIONS = ("Crossings", "Mechanisms", "Networks", "Strategies")
 
 
@@ -95,7 +93,7 @@ class Device:
     def strategies(self):
         """The same table as in docs/results.md, on these lanes."""
         shown, report = self.command(
-            "bench", "model", *self.models, "--strategy", ",".join(STRATEGIES_OF_MANY_LANES),
+            "bench", "model", *self.models, "--strategy", ",".join(NETWORK_STRATEGIES),
             "--onnxruntime-threads", "2", "--runs", str(self.runs), *self.model_options,
         )
         return f"{shown}{Results.networks_text(report["models"])}\n{conditions(report)}"

@@ -10,9 +10,11 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr microseconds kYielding{250};
+// A nap takes some 50 us more than it should. Shorter waits would end late by more than a few
+// percent.
+constexpr microseconds kYielding{1600};
 constexpr int kSpinsPerYield = 32;
-constexpr Clock::duration kShortestNap = microseconds(50);
+constexpr Clock::duration kShortestNap = microseconds(100);
 constexpr Clock::duration kLongestNap = microseconds(1000);
 
 }  // namespace
@@ -29,7 +31,7 @@ void Backoff::pause() {
     std::this_thread::yield();
     return;
   }
-  std::this_thread::sleep_for(std::clamp(waited / 16, kShortestNap, kLongestNap));
+  std::this_thread::sleep_for(std::clamp(waited / 32, kShortestNap, kLongestNap));
 }
 
 }  // namespace tandem

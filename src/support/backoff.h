@@ -6,9 +6,9 @@
 namespace tandem {
 
 // Spins for some tens of microseconds, as long as another lane about to signal takes; then lets
-// others have the core now and then; then sleeps, for a sixteenth of the time already waited: so
-// that a wait takes a few percent longer than it must, and of the core what 50 us to 1 ms of sleep
-// leave.
+// others have the core now and then; after 1.6 ms sleeps, for a thirty-second of the time already
+// waited: so that a wait takes a few percent longer than it must, and of the core what 0.1 to 1 ms
+// of sleep leave.
 class Backoff {
  public:
   // Call it each time that what is waited for has not come.
