@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from tandem_cli import STRATEGIES, TandemError, run_tandem
-from write_results import NETWORK_STRATEGIES, conditions, strategies_text, table
+from write_results import NETWORK_STRATEGIES, Results, conditions, table
 from write_results import NETWORKS as RESULTS_NETWORKS
 
 NETWORKS = ("resnet50", "inception_v3", "mobilenet_v2", "vit_b_32")
