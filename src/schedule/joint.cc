@@ -207,7 +207,7 @@ int64_t worthwhile_evaluations(const ModeTables& tables, double makespan_us) {
   constexpr double kMost = 60'000;
   // What these take is short in any case.
   constexpr int kSmall = 20;
-  constexpr double kLeastOfSmall = 15'000;
+  constexpr double kLeastOfSmall = 30'000;
   const double bound = lower_bound_us(tables);
   const double gap = bound > 0 ? makespan_us / bound - 1 : 1;
   // The further above the bound, the more there may be to gain, and the more likely there is.
