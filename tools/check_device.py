@@ -96,7 +96,7 @@ class Device:
             "bench", "model", *self.models, "--strategy", ",".join(NETWORK_STRATEGIES),
             "--onnxruntime-threads", "2", "--runs", str(self.runs), *self.model_options,
         )
-        return f"{shown}{Results.networks_text(report["models"])}\n{conditions(report)}"
+        return shown + Results.networks_text(report["models"]) + "\n" + conditions(report)
 
 
 def run_tests(binaries):
