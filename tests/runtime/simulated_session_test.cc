@@ -133,7 +133,8 @@ TEST(SimulatedSession, AdaptsToAChipThatThrottles) {
   const std::vector<double> adapted = throttled(true, &adaptation);
   EXPECT_GE(adaptation.changed, 1);
   EXPECT_GT(adaptation.slowdown.back(), 1.5);  // the GPU
-  EXPECT_NEAR(mean(adapted, 0, 5) / mean(as_it_is, 0, 5), 1, 0.1);
+  // Until then the same but for what it takes to record, and plans of first corrections.
+  EXPECT_NEAR(mean(adapted, 0, 5) / mean(as_it_is, 0, 5), 1, 0.2);
   EXPECT_LT(mean(adapted, 50, 60), 0.95 * warm);
 
   Adaptation again;
