@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -78,6 +79,8 @@ StatusOr<PredictorFile> PredictorFile::parse(const std::string& text, const Fing
       value.at("models").get_to(lane.models);
     }
     return file;
+  } catch (const std::bad_alloc&) {
+    return resource_exhausted("no memory left for the predictors");
   } catch (const std::exception& e) {
     // What the parser says ends with all that it has read.
     constexpr size_t kMostOfIt = 120;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <cmath>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "predict/regressor.h"
@@ -95,6 +96,8 @@ StatusOr<Regressor> Regressor::parse(const std::string& text, const Expectation&
       return corrupt("the predictor's trees are of other features");
     }
     return regressor;
+  } catch (const std::bad_alloc&) {
+    return resource_exhausted("no memory left for a predictor");
   } catch (const std::exception& e) {
     return corrupt(fmt::format("the predictor's file is damaged: {}", e.what()));
   }

@@ -169,7 +169,9 @@ Status Planner::prepare_costs() {
   if (options_.costs == CostSource::kCalibrated) {
     TANDEM_RETURN_IF_ERROR(calibrate());
   } else if (const Status predicted = load_predictors(); !predicted.ok()) {
-    if (options_.costs == CostSource::kPredicted) return predicted;
+    // Without memory, measuring would fare no better.
+    const bool hopeless = predicted.code() == StatusCode::kResourceExhausted;
+    if (options_.costs == CostSource::kPredicted || hopeless) return predicted;
     if (predicted.code() != StatusCode::kNotFound) {
       log().warn("{}; calibrating instead", predicted.message());
     }
