@@ -58,6 +58,8 @@ class CostFlags {
 class SearchFlags {
  public:
   void add_to(CLI::App& app);
+  // True if anything given would change how work is divided.
+  bool divides() const { return evaluations_ > 0 || budget_ms_ > 0 || !pins_.empty(); }
   void apply_to(SessionOptions* options) const;
 
  private:

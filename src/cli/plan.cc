@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/conditions.h"
+#include "cli/distinct_files.h"
 #include "cli/flags.h"
 #include "cli/progress.h"
 #include "fmt/format.h"
@@ -47,6 +48,8 @@ StatusOr<std::vector<Considered>> plan_all(Planner& planner, const std::string& 
   std::vector<Considered> all;
   for (const std::string_view name : scheduler_names()) {
     if (pinned && name != chosen && (name == "cpu" || name == "gpu")) continue;
+    // A proof may take many times as long as all others together.
+    if (name == "exact" && name != chosen) continue;
     Considered& considered = all.emplace_back();
     considered.strategy = name;
     const Stopwatch stopwatch;
@@ -233,6 +236,7 @@ Status plan(const Flags& flags) {
   const Conditions conditions;
   // Before anything slow.
   TANDEM_RETURN_IF_ERROR(make_scheduler(flags.strategy).status());
+  TANDEM_RETURN_IF_ERROR(check_distinct({{"the model", flags.model}, {"--output", flags.output}}));
   TANDEM_ASSIGN_OR_RETURN(const Model model, flags.load.load(flags.model));
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Platform> platform,
                           create_platform(flags.platform));

@@ -6,6 +6,7 @@
 
 #include "cli/command.h"
 #include "cli/conditions.h"
+#include "cli/distinct_files.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -119,6 +120,7 @@ std::string csv_line(const std::vector<std::string>& cells) {
 // are the same.
 Status export_csv(const Flags& flags) {
   TANDEM_ASSIGN_OR_RETURN(const MeasurementStore store, open_to_read(flags));
+  TANDEM_RETURN_IF_ERROR(check_distinct({{"the store", store.path()}, {"--output", flags.output}}));
   std::vector<std::string> header = measurement_columns();
   for (const std::string& column : predict::slice_case_columns())
     header.push_back("slice_" + column);
@@ -177,7 +179,9 @@ StatusOr<std::vector<Sample>> make_samples(const Flags& flags) {
     std::error_code error;
     const bool file = name.find(':') != std::string::npos || std::filesystem::exists(name, error);
     TANDEM_ASSIGN_OR_RETURN(const Model model, Model::load(file ? name : "zoo:" + name));
-    sampler.add_network(std::filesystem::path(name).stem().string(), model.graph());
+    constexpr std::string_view kZoo = "zoo:";
+    const std::string plain = name.starts_with(kZoo) ? name.substr(kZoo.size()) : name;
+    sampler.add_network(std::filesystem::path(plain).stem().string(), model.graph());
     progress.step();
   }
   std::vector<Sample> samples = sampler.samples();

@@ -1,5 +1,7 @@
 // `tandem run`: runs a model, checks it, times it.
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -7,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/conditions.h"
 #include "cli/contest.h"
+#include "cli/distinct_files.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/report.h"
@@ -128,6 +131,16 @@ Status look_closely(const Flags& flags, Contender& contender, const Model& model
   return {};
 }
 
+// --replan rewrites plans, damaged ones too, but nothing else.
+Status check_may_be_plan(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return invalid_argument(path + " is a folder");
+  std::ifstream file(path, std::ios::binary);
+  char first = 0;
+  if (!file || !(file >> first) || first == '{') return {};
+  return invalid_argument(path + " is no plan: --replan would overwrite it; give another file");
+}
+
 Status run(const Flags& flags) {
   const Conditions conditions;
   const std::vector<std::string> names = strategies(flags);
@@ -137,6 +150,16 @@ Status run(const Flags& flags) {
         "--plan says how work is divided, too: leave out --strategy, or plan "
         "anew with --replan");
   }
+  if (!flags.plan.empty() && !flags.replan && flags.search.divides()) {
+    return invalid_argument(
+        "--plan says how work is divided: leave out --pin, --evaluations and --budget-ms, or plan "
+        "anew with --replan");
+  }
+  TANDEM_RETURN_IF_ERROR(check_distinct({{"the model", flags.model},
+                                         {"--plan", flags.plan},
+                                         {"--trace", flags.trace},
+                                         {"--report", flags.report}}));
+  if (flags.replan) TANDEM_RETURN_IF_ERROR(check_may_be_plan(flags.plan));
   for (const std::string& name : names) TANDEM_RETURN_IF_ERROR(make_scheduler(name).status());
   TANDEM_ASSIGN_OR_RETURN(const Model model, flags.load.load(flags.model));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs,

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/conditions.h"
+#include "cli/distinct_files.h"
 #include "cli/predictor_bench.h"
 #include "cli/predictor_plots.h"
 #include "cli/progress.h"
@@ -160,6 +161,7 @@ class Training {
       TANDEM_RETURN_IF_ERROR(platform().status());
       TANDEM_ASSIGN_OR_RETURN(path_, MeasurementStore::default_path(platform_->fingerprint()));
     }
+    TANDEM_RETURN_IF_ERROR(check_distinct({{"the store", path_}, {"--output", flags_.output}}));
     TANDEM_ASSIGN_OR_RETURN(const MeasurementStore store, MeasurementStore::open_to_read(path_));
     TANDEM_ASSIGN_OR_RETURN(data_, read_training_data(store));
     if (data_.made_for.engine == engine_fingerprint()) return {};

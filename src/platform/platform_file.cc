@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -378,6 +379,10 @@ StatusOr<Source> read_source(const std::string& platform) {
     }
     return Source{"platform " + platform, std::string(found->second)};
   }
+  std::error_code error;
+  if (std::filesystem::is_directory(platform, error)) {
+    return invalid_argument(platform + " is a folder, and no platform file");
+  }
   std::ifstream file(platform, std::ios::binary);
   if (!file) return not_found("cannot read the platform file " + platform);
   return Source{platform, std::string(std::istreambuf_iterator<char>(file), {})};
@@ -480,9 +485,9 @@ StatusOr<PlatformModel> load_platform(const std::string& platform,
   }
   const Status resolved = sim::resolve(coefficients, options.runtime, &model);
   if (!resolved.ok()) return resolved.with_context(source.label);
-  model.digest = digest(fmt::format("{} {} {} {} {}", source.text, to_text(coefficients),
-                                    options.runtime, fmt::join(options.set, " "),
-                                    fmt::join(options.lanes, " ")));
+  model.digest =
+      digest(fmt::format("{} {} {} {} {}", source.text, to_text(coefficients), options.runtime,
+                         fmt::join(options.set, " "), fmt::join(options.lanes, " ")));
   return model;
 }
 

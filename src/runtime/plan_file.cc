@@ -187,7 +187,11 @@ class SliceReader {
       scheduled.slice.begin = fields.get<int64_t>("begin");
       scheduled.slice.end = fields.get<int64_t>("end");
     }
-    scheduled.threads = std::max(0, fields.get_or("threads", 0));
+    scheduled.threads = fields.get_or("threads", 0);
+    if (scheduled.threads < 0) {
+      return invalid_argument(
+          fmt::format("{}.threads is {}, and must be at least 0", where, scheduled.threads));
+    }
     scheduled.predicted_us = fields.get_or("predicted_us", 0.0);
     if (json.contains("start_us")) {
       const auto begin = fields.get<double>("start_us");
@@ -326,6 +330,10 @@ Status save_plan(const std::string& path, const Graph& graph, const Plan& plan) 
 }
 
 StatusOr<Plan> load_plan(const std::string& path, const Graph& graph, const PlanOrigin& origin) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return invalid_argument(path + " is a folder, and no plan");
+  }
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!file.is_open()) {

@@ -171,7 +171,10 @@ Status Planner::prepare_costs() {
   } else if (const Status predicted = load_predictors(); !predicted.ok()) {
     // Without memory, measuring would fare no better.
     const bool hopeless = predicted.code() == StatusCode::kResourceExhausted;
-    if (options_.costs == CostSource::kPredicted || hopeless) return predicted;
+    const bool asked_for =
+        options_.costs == CostSource::kPredicted ||
+        (predicted.code() == StatusCode::kNotFound && !options_.predictors.empty());
+    if (asked_for || hopeless) return predicted;
     if (predicted.code() != StatusCode::kNotFound) {
       log().warn("{}; calibrating instead", predicted.message());
     }

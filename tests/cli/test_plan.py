@@ -79,6 +79,30 @@ class Plan(CliTest):
         (self.work / "p.json").write_text(whole)
         self.edit(lambda plan: plan["lanes"][0]["slices"].reverse())
         self.refuse("run", MODEL, "--plan", "p.json", says=["contradicts itself"])
+        (self.work / "p.json").write_text(whole)
+        self.edit(lambda plan: plan["lanes"][0]["slices"][0].update(threads=-1))
+        self.refuse("run", MODEL, "--plan", "p.json", says=["threads is -1"])
+        self.refuse("run", MODEL, "--plan", self.work, says=["is a folder"])
+
+    def test_destroys_no_file(self):
+        self.succeed("zoo", "export", "tiny_conv", "-o", "m.onnx")
+        model = (self.work / "m.onnx").read_bytes()
+        self.refuse("plan", "m.onnx", "-o", "./m.onnx", says=["the model", "--output", "m.onnx"])
+        self.assertEqual((self.work / "m.onnx").read_bytes(), model)
+        self.plan("--strategy", "cpu")
+        plan = (self.work / "p.json").read_text()
+        self.refuse("run", MODEL, "--plan", "p.json", "--trace", "p.json", says=["--plan", "--trace"])
+        self.refuse("run", MODEL, "--trace", "t", "--report", "t", says=["--trace", "--report"])
+        self.assertEqual((self.work / "p.json").read_text(), plan)
+        (self.work / "notes").write_text("of somebody")
+        self.refuse("run", MODEL, "--plan", "notes", "--replan", says=["notes", "no plan"])
+        self.assertEqual((self.work / "notes").read_text(), "of somebody")
+
+    def test_flags_that_a_plan_leaves_without_effect(self):
+        self.plan("--strategy", "cpu")
+        for flags in (["--pin", "stem=gpu"], ["--evaluations", 5], ["--budget-ms", 1]):
+            self.refuse("run", MODEL, "--plan", "p.json", *flags, says=["--plan", "--replan"])
+        self.refuse("run", MODEL, "--predictors", "none.json", says=["none.json"])
 
 
 if __name__ == "__main__":

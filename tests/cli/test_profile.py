@@ -46,6 +46,12 @@ class Profile(CliTest):
         (self.work / "text").write_text("of somebody", encoding="utf-8")
         self.refuse("profile", *SMALL, "--store", "text", says=["text", "SQLite"])
         self.assertEqual((self.work / "text").read_text(encoding="utf-8"), "of somebody")
+        self.succeed("profile", *SMALL, "--store", "s.sqlite")
+        rows = (self.work / "s.sqlite").read_bytes()
+        self.refuse("profile", "--store", "s.sqlite", "--export", "csv", "-o", "s.sqlite",
+                    says=["the store", "--output"])
+        self.refuse("train", "--store", "s.sqlite", "-o", "s.sqlite", says=["the store", "--output"])
+        self.assertEqual((self.work / "s.sqlite").read_bytes(), rows)
 
     def test_interrupted_goes_on(self):
         process = subprocess.Popen(
