@@ -140,9 +140,13 @@ class DrainTimer : public SliceTimer {
       once_us = std::min(once_us, again_us);  // what disturbs makes it longer, and the rest less
       const int more = std::clamp(static_cast<int>(kLongEnoughUs / once_us), kLeastMore, kMostMore);
       TANDEM_ASSIGN_OR_RETURN(const double us, launched_us(*task, 1 + more, meanwhile));
-      // No time at all: a single launch was disturbed, both times.
-      result.push_back(us > once_us ? std::optional(std::max(kLeast, (us - once_us) / more))
-                                    : std::nullopt);
+      if (once_us >= kNoticeIsNothingUs) {
+        result.push_back(us / (1 + more));
+      } else if (us > once_us) {
+        result.push_back(std::max(kLeast, (us - once_us) / more));
+      } else {
+        result.push_back(std::nullopt);  // the single launch was disturbed, both times
+      }
     }
     return result;
   }
@@ -170,6 +174,9 @@ class DrainTimer : public SliceTimer {
   }
 
   static constexpr double kLongEnoughUs = 2000;
+  // To notice the end of so long a launch takes so little that no difference is needed, which a
+  // disturbed single launch would spoil.
+  static constexpr double kNoticeIsNothingUs = 1000;
   static constexpr int kLeastMore = 3;
   static constexpr int kMostMore = 20;
   static constexpr double kLeast = 0.1;  // microseconds
