@@ -11,11 +11,12 @@
 #include <vector>
 
 #include "profile/lane_crew.h"
+#include "runtime/bound_lanes.h"
 #include "runtime/memory_plan.h"
+#include "runtime/queue_feeder.h"
 #include "runtime/recording.h"
 #include "runtime/sync.h"
 #include "schedule/schedule.h"
-#include "schedule/transfers.h"
 
 namespace tandem {
 
@@ -72,41 +73,29 @@ class Executor {
   // an error, or that were at a slice when the deadline passed.
   const std::vector<int>& blamed_lanes() const { return blamed_; }
   // Of the lanes that have slices.
-  std::vector<LanePreparation> preparations() const;
+  std::vector<LanePreparation> preparations() const { return tandem::preparations(lanes_, *crew_); }
   // By lane, for ExecutorOptions::programs of another; null where a lane has neither slices nor a
   // program from before.
   std::vector<std::shared_ptr<LaneProgram>> programs() const;
 
  private:
-  struct BoundSlice {
-    Slice slice;
-    std::vector<Wait> waits;
-    std::unique_ptr<Task> task;
-    Transfers::Around transfers;
-  };
   enum class Phase : uint8_t { kDone, kWaiting, kComputing };
-  struct LaneState {
-    std::shared_ptr<LaneProgram> program;
-    double bind_us = 0;
-    std::vector<BoundSlice> slices;
-    size_t fed = 0;  // of a queue lane: how many slices are enqueued
-    // Of a host lane: what it is doing, for reports.
+  // What a host lane is doing, for reports.
+  struct HostProgress {
     std::atomic<int> at{0};
     std::atomic<Phase> phase{Phase::kDone};
   };
   // A thread with the lanes that it serves.
   struct Crewman {
     WorkerThread* thread = nullptr;
-    std::vector<int> queue_lanes;
+    std::vector<QueueFeeder> queues;
     int host_lane = kNone;
   };
 
   Executor(const Graph& graph, std::shared_ptr<LaneCrew> crew, const ExecutorOptions& options)
       : graph_(graph), crew_(std::move(crew)), options_(options) {}
   Status bind(const Schedule& schedule, const TensorBindings& bindings);
-  Status bind_lane(int lane, const std::vector<ScheduledSlice>& slices,
-                   const std::vector<Transfers::Around>& transfers, const TensorBindings& bindings);
-
+  void assign_crewmen();
   Status make_sync(SyncMechanism mechanism);
   bool polled_in_vain();  // the last run_once()
   Status run_without_polling(const std::function<void()>& prepare,
@@ -114,21 +103,23 @@ class Executor {
                              const std::atomic<bool>* cancelled, Status failure);
   Status run_once(const std::function<void()>& prepare, const std::function<void()>& collect,
                   const std::atomic<bool>* cancelled);
+  // The steps of run_once().
+  Status acquire_lanes(const std::atomic<bool>* cancelled);
+  void start_crew(const std::atomic<bool>* cancelled);
+  void await_crew();
 
   // On the threads of the crew.
-  void serve(const Crewman& crewman);
-  // Enqueues all that is left of a queue lane, or, of a lane that is held back, as far as may be.
-  Status feed(int lane);
-  Status enqueue(int lane, size_t index);
+  void serve(Crewman& crewman);
   // Feeds the thread's queues. True if it got on with any.
-  bool feed_queues(const Crewman& crewman);
-  bool all_fed(const Crewman& crewman) const;
+  bool feed_queues(Crewman& crewman);
+  static bool all_fed(const Crewman& crewman);
   // What is left of the thread's queues.
-  Status feed_to_the_end(const Crewman& crewman);
-  Status compute(const Crewman& crewman);
+  Status feed_to_the_end(Crewman& crewman);
+  Status compute(Crewman& crewman);
+  Status wait_before(Crewman& crewman, size_t index);
+  Status wait(Crewman& crewman, const Wait& wait);
   Status launch(int lane, size_t index);
-  Status wait(const Crewman& crewman, const Wait& wait);
-  void finish_queue(int lane);
+  void finish_queue(QueueFeeder& queue);
   void open_gate();
 
   // Of a run that was recorded and went well: tells the tracer.
@@ -149,7 +140,8 @@ class Executor {
   std::shared_ptr<LaneCrew> crew_;
   ExecutorOptions options_;  // the mechanism may change between runs
   Schedule schedule_;
-  std::vector<LaneState> lanes_;
+  std::vector<BoundLane> lanes_;
+  std::vector<HostProgress> progress_;  // by lane
   std::vector<Crewman> crewmen_;
   std::unique_ptr<Synchronization> sync_;
   Clock::time_point deadline_;
