@@ -80,6 +80,13 @@ Problem Planner::problem() const {
   return {graph_.get(), traits_of(*crew_), costs};
 }
 
+StatusOr<Plan> Planner::make_plan() {
+  if (!options_.plan.empty()) return load(options_.plan);
+  if (!options_.schedule) return plan(options_.strategy);
+  TANDEM_RETURN_IF_ERROR(check_schedule(*graph_, *options_.schedule));
+  return Plan{origin(), *options_.schedule, {}};
+}
+
 StatusOr<Plan> Planner::plan(const std::string& strategy) {
   TANDEM_ASSIGN_OR_RETURN(ExplainedPlan result, plan(strategy, false));
   return std::move(result.plan);

@@ -28,6 +28,9 @@ class Planner {
                                                    const SessionOptions& options);
   ~Planner();
 
+  // What the options ask for: a plan of a file, the schedule that they bring, or plan() with their
+  // strategy.
+  StatusOr<Plan> make_plan();
   // A schedule of that strategy, with a prediction if costs are known. They are prepared if the
   // strategy looks at them.
   StatusOr<Plan> plan(const std::string& strategy);

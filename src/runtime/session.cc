@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "runtime/adapter.h"
-#include "runtime/executor.h"
-#include "runtime/memory_plan.h"
 #include "runtime/numerics.h"
 #include "runtime/planner.h"
+#include "runtime/prepared_schedule.h"
+#include "runtime/session_inputs.h"
 #include "runtime/simulated_session.h"
 #include "schedule/single_lane.h"
 #include "support/guarded.h"
@@ -29,14 +29,6 @@ SessionOptions with_bounded_deadline(SessionOptions options) {
   options.deadline = std::min(options.deadline, kYear);
   return options;
 }
-
-// A schedule with its memory, ready to run.
-struct Engine {
-  Schedule schedule;
-  MemoryPlan plan;
-  std::shared_ptr<const Arena> arena;
-  std::unique_ptr<Executor> executor;  // last: goes first
-};
 
 class SessionImpl final : public Session {
  public:
@@ -67,17 +59,15 @@ class SessionImpl final : public Session {
   }
 
  private:
-  StatusOr<Plan> make_plan();
-  Status set_up(Schedule schedule, Engine* engine);
-  Status bind(Engine* engine, std::shared_ptr<Tracer> tracer,
+  Status set_up(Schedule schedule, PreparedSchedule* prepared);
+  Status bind(PreparedSchedule* prepared, std::shared_ptr<Tracer> tracer,
               std::vector<std::shared_ptr<LaneProgram>> programs);
   // Before a run that another one went well before.
   void adapt_if_due();
   Status take(Plan plan);
   Status run_on_main(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs);
-  Status check_inputs(const std::vector<HostTensor>& inputs) const;
   Status run_or_fall_back(const std::vector<HostTensor>& inputs, std::vector<HostTensor>* outputs);
-  Status run_on(Engine& engine, const std::vector<HostTensor>& inputs,
+  Status run_on(PreparedSchedule& prepared, const std::vector<HostTensor>& inputs,
                 std::vector<HostTensor>* outputs);
   Status run_on_another_lane(const std::vector<HostTensor>& inputs,
                              std::vector<HostTensor>* outputs, const Status& failure);
@@ -94,17 +84,17 @@ class SessionImpl final : public Session {
   SessionTimes times_;
   std::unique_ptr<Adapter> adapter_;  // null: does not adapt
 
-  Engine main_;
-  std::vector<Engine> single_lanes_;  // made when one is first fallen back on; by lane
+  PreparedSchedule main_;
+  std::vector<PreparedSchedule> single_lanes_;  // made when one is first fallen back on; by lane
 
   std::mutex in_run_;
   std::mutex current_mutex_;
-  Engine* current_ = nullptr;  // that runs; guarded by current_mutex_
-  bool closing_ = false;       // the destructor waits; guarded by current_mutex_
+  PreparedSchedule* current_ = nullptr;  // that runs; guarded by current_mutex_
+  bool closing_ = false;                 // the destructor waits; guarded by current_mutex_
   // During this call of run(). Set before the executor is told, and cleared, under current_mutex_.
   std::atomic<bool> cancelled_ = false;
 
-  const Engine* last_ = nullptr;  // that ran last, successfully
+  const PreparedSchedule* last_ = nullptr;  // that ran last, successfully
   double last_run_us_ = 0;
   std::string fall_back_reason_;
 };
@@ -113,7 +103,7 @@ Status SessionImpl::prepare() {
   TANDEM_ASSIGN_OR_RETURN(const LaneCrew::Lease lease,
                           LaneCrew::acquire(crew_, Clock::now() + kLeasePatience));
   TANDEM_ASSIGN_OR_RETURN(planner_, Planner::create(graph_, platform_, crew_, options_));
-  TANDEM_ASSIGN_OR_RETURN(plan_, make_plan());
+  TANDEM_ASSIGN_OR_RETURN(plan_, planner_->make_plan());
   if (options_.adapt) {
     TANDEM_ASSIGN_OR_RETURN(adapter_, Adapter::create(*planner_, options_, &plan_));
   }
@@ -123,36 +113,26 @@ Status SessionImpl::prepare() {
   return set_up(plan_.schedule, &main_);
 }
 
-StatusOr<Plan> SessionImpl::make_plan() {
-  if (!options_.plan.empty()) return planner_->load(options_.plan);
-  if (!options_.schedule) return planner_->plan(options_.strategy);
-  TANDEM_RETURN_IF_ERROR(check_schedule(*graph_, *options_.schedule));
-  return Plan{planner_->origin(), *options_.schedule, {}};
-}
-
 Status SessionImpl::save_plan(const std::string& path) const {
   return tandem::save_plan(path, *graph_, plan_);
 }
 
-Status SessionImpl::set_up(Schedule schedule, Engine* engine) {
+Status SessionImpl::set_up(Schedule schedule, PreparedSchedule* prepared) {
   const Stopwatch memory;
-  engine->schedule = std::move(schedule);
   const bool reuse = !options_.keep_all && !options_.check_numerics && !options_.adapt;
-  engine->plan = plan_memory(*graph_, engine->schedule, {.reuse = reuse});
-  TANDEM_ASSIGN_OR_RETURN(
-      Arena arena, Arena::create(*graph_, engine->plan, Arena::allocator_for(crew_->lanes())));
-  engine->arena = std::make_shared<const Arena>(std::move(arena));
+  TANDEM_ASSIGN_OR_RETURN(*prepared,
+                          allocate_memory(*graph_, std::move(schedule), *crew_, {.reuse = reuse}));
   times_.memory_ms += memory.milliseconds();
   const Stopwatch stopwatch;
   std::shared_ptr<Tracer> tracer = options_.tracer;
-  if (engine == &main_ && adapter_) tracer = adapter_->tracer();
-  TANDEM_RETURN_IF_ERROR(bind(engine, std::move(tracer), {}));
+  if (prepared == &main_ && adapter_) tracer = adapter_->tracer();
+  TANDEM_RETURN_IF_ERROR(bind(prepared, std::move(tracer), {}));
   times_.bind_ms += stopwatch.milliseconds();
-  if (engine == &main_) times_.lanes = engine->executor->preparations();
+  if (prepared == &main_) times_.lanes = prepared->executor->preparations();
   return {};
 }
 
-Status SessionImpl::bind(Engine* engine, std::shared_ptr<Tracer> tracer,
+Status SessionImpl::bind(PreparedSchedule* prepared, std::shared_ptr<Tracer> tracer,
                          std::vector<std::shared_ptr<LaneProgram>> programs) {
   ExecutorOptions options;
   options.sync.mechanism = main_.executor ? main_.executor->mechanism() : planner_->mechanism();
@@ -161,10 +141,7 @@ Status SessionImpl::bind(Engine* engine, std::shared_ptr<Tracer> tracer,
   options.keep_all = options_.keep_all || options_.check_numerics;
   options.tracer = std::move(tracer);
   options.programs = std::move(programs);
-  TANDEM_ASSIGN_OR_RETURN(
-      engine->executor,
-      Executor::create(*graph_, engine->schedule, engine->arena->bindings(), crew_, options));
-  return {};
+  return prepared->bind(*graph_, crew_, options);
 }
 
 void SessionImpl::adapt_if_due() {
@@ -178,30 +155,11 @@ void SessionImpl::adapt_if_due() {
 
 // In the same memory and by the same programs, which know no schedule.
 Status SessionImpl::take(Plan plan) {
-  Engine next{plan.schedule, main_.plan, main_.arena, nullptr};
+  PreparedSchedule next{plan.schedule, main_.plan, main_.arena, nullptr};
   TANDEM_RETURN_IF_ERROR(bind(&next, adapter_->tracer(), main_.executor->programs()));
   last_ = nullptr;
   main_ = std::move(next);
   plan_ = std::move(plan);
-  return {};
-}
-
-Status SessionImpl::check_inputs(const std::vector<HostTensor>& inputs) const {
-  if (inputs.size() != graph_->inputs().size()) {
-    return invalid_argument(fmt::format("the model has {} inputs, and {} were given",
-                                        graph_->inputs().size(), inputs.size()));
-  }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor& wanted = graph_->tensor(graph_->inputs()[i]);
-    const HostTensor& given = inputs[i];
-    if (given.type != wanted.type || given.dims != wanted.dims ||
-        given.bytes.size() != static_cast<size_t>(given.size()) * element_size(given.type)) {
-      return invalid_argument(fmt::format("input {} must be {} {}, and is {} {} of {} bytes",
-                                          wanted.name, to_string(wanted.type),
-                                          to_string(wanted.dims), to_string(given.type),
-                                          to_string(given.dims), given.bytes.size()));
-    }
-  }
   return {};
 }
 
@@ -225,7 +183,7 @@ Status SessionImpl::run(const std::vector<HostTensor>& inputs, std::vector<HostT
     cancelled_ = false;
   }
   return guarded([&]() -> Status {
-    TANDEM_RETURN_IF_ERROR(check_inputs(inputs));
+    TANDEM_RETURN_IF_ERROR(check_inputs(*graph_, inputs));
     TANDEM_RETURN_IF_ERROR(run_or_fall_back(inputs, outputs));
     if (!options_.check_numerics) return {};
     return check_numerics(*graph_, last_->schedule, last_->arena->bindings(),
@@ -262,39 +220,21 @@ void SessionImpl::cancel() {
   if (current_) current_->executor->cancel();
 }
 
-Status SessionImpl::run_on(Engine& engine, const std::vector<HostTensor>& inputs,
+Status SessionImpl::run_on(PreparedSchedule& prepared, const std::vector<HostTensor>& inputs,
                            std::vector<HostTensor>* outputs) {
   {
     std::lock_guard lock(current_mutex_);
     if (cancelled_) return cancelled("the run was cancelled");
-    current_ = &engine;
+    current_ = &prepared;
   }
-  const TensorBindings& bindings = engine.arena->bindings();
-  const Status status = engine.executor->run(
-      [&] {
-        for (size_t i = 0; i < inputs.size(); ++i) {
-          copy_to_view(inputs[i], bindings[graph_->inputs()[i]]);
-        }
-      },
-      [&] {
-        outputs->resize(graph_->outputs().size());
-        for (size_t i = 0; i < outputs->size(); ++i) {
-          const Tensor& tensor = graph_->tensor(graph_->outputs()[i]);
-          HostTensor& output = (*outputs)[i];
-          if (output.type != tensor.type || output.dims != tensor.dims) {
-            output = HostTensor(tensor.type, tensor.dims);
-          }
-          copy_from_view(bindings[graph_->outputs()[i]], output);
-        }
-      },
-      &cancelled_);
+  const Status status = prepared.run(*graph_, inputs, outputs, &cancelled_);
   {
     std::lock_guard lock(current_mutex_);
     current_ = nullptr;
   }
   if (status.ok()) {
-    last_ = &engine;
-    last_run_us_ = engine.executor->makespan_us();
+    last_ = &prepared;
+    last_run_us_ = prepared.executor->makespan_us();
   }
   return status;
 }
@@ -324,19 +264,19 @@ Status SessionImpl::run_on_another_lane(const std::vector<HostTensor>& inputs,
 Status SessionImpl::run_on_lane(int lane, const std::vector<HostTensor>& inputs,
                                 std::vector<HostTensor>* outputs) {
   if (single_lanes_.empty()) single_lanes_.resize(crew_->lanes().size());
-  Engine& engine = single_lanes_[lane];
-  if (!engine.executor) {
+  PreparedSchedule& prepared = single_lanes_[lane];
+  if (!prepared.executor) {
     // The run that failed may still have the lanes, because one of them has not come back.
     TANDEM_ASSIGN_OR_RETURN(
         const LaneCrew::Lease lease,
         LaneCrew::acquire(crew_, Clock::now() + options_.deadline, &cancelled_));
-    if (Status ready = set_up(single_lane_schedule(planner_->problem(), lane), &engine);
+    if (Status ready = set_up(single_lane_schedule(planner_->problem(), lane), &prepared);
         !ready.ok()) {
-      engine = {};
+      prepared = {};
       return ready;
     }
   }
-  return run_on(engine, inputs, outputs);
+  return run_on(prepared, inputs, outputs);
 }
 
 // The fastest by calibration, or else the first.

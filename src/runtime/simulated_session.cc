@@ -8,6 +8,7 @@
 #include "runtime/adapter.h"
 #include "runtime/memory_plan.h"
 #include "runtime/planner.h"
+#include "runtime/session_inputs.h"
 #include "simulate/oracle_costs.h"
 #include "simulate/simulated_run.h"
 
@@ -69,8 +70,6 @@ class SimulatedSession final : public Session {
   void adapt_if_due();
   simulate::SimulatedRun simulate_next();
   bool wants_values() const { return options_.keep_all || options_.check_numerics; }
-  StatusOr<Plan> make_plan();
-  Status check_inputs(const std::vector<HostTensor>& inputs) const;
   HostTensor value_of(TensorId id) const;
 
   const std::shared_ptr<const Graph> graph_;
@@ -94,7 +93,7 @@ Status SimulatedSession::prepare() {
   TANDEM_ASSIGN_OR_RETURN(const LaneCrew::Lease lease,
                           LaneCrew::acquire(crew_, Clock::now() + kLeasePatience));
   TANDEM_ASSIGN_OR_RETURN(planner_, Planner::create(graph_, platform_, crew_, options_));
-  TANDEM_ASSIGN_OR_RETURN(plan_, make_plan());
+  TANDEM_ASSIGN_OR_RETURN(plan_, planner_->make_plan());
   TANDEM_RETURN_IF_ERROR(check_schedule(*graph_, plan_.schedule));
   if (options_.adapt) {
     TANDEM_ASSIGN_OR_RETURN(adapter_,
@@ -107,23 +106,6 @@ Status SimulatedSession::prepare() {
   TANDEM_ASSIGN_OR_RETURN(const simulate::Mechanism mechanism, mechanism_of(planner_->mechanism()));
   costs_ = std::make_unique<simulate::OracleCosts>(*graph_, platform_->world().model(), mechanism);
   return {};
-}
-
-StatusOr<Plan> SimulatedSession::make_plan() {
-  if (!options_.plan.empty()) return planner_->load(options_.plan);
-  if (!options_.schedule) return planner_->plan(options_.strategy);
-  return Plan{planner_->origin(), *options_.schedule, {}};
-}
-
-Status SimulatedSession::check_inputs(const std::vector<HostTensor>& inputs) const {
-  const bool right = std::equal(inputs.begin(), inputs.end(), graph_->inputs().begin(),
-                                graph_->inputs().end(), [&](const HostTensor& given, TensorId id) {
-                                  return given.type == graph_->tensor(id).type &&
-                                         given.dims == graph_->tensor(id).dims;
-                                });
-  return right ? Status()
-               : invalid_argument("the inputs are not those of model " + graph_->name +
-                                  ": give one for each, of its type and extents");
 }
 
 HostTensor SimulatedSession::value_of(TensorId id) const {
@@ -165,7 +147,7 @@ simulate::SimulatedRun SimulatedSession::simulate_next() {
 
 Status SimulatedSession::run(const std::vector<HostTensor>& inputs,
                              std::vector<HostTensor>* outputs) {
-  TANDEM_RETURN_IF_ERROR(check_inputs(inputs));
+  TANDEM_RETURN_IF_ERROR(check_inputs(*graph_, inputs));
   adapt_if_due();
   if (adapter_) adapter_->tracer()->expect(&plan_.prediction);
   Tracer* const tracer = adapter_ ? adapter_->tracer().get() : options_.tracer.get();
