@@ -1,6 +1,7 @@
 // `tandem bench`: the tables of docs/results.md.
 #include "cli/bench.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/command.h"
@@ -103,6 +104,23 @@ void add_bench_op(CLI::App& bench, Status* outcome) {
   });
 }
 
+// What was given of the options of `app` and of its groups that are not among `own`, for another
+// command that has them, too.
+std::vector<std::string> given_but(const CLI::App& app, const std::vector<CLI::Option*>& own) {
+  std::vector<std::string> arguments;
+  for (const CLI::Option* option : app.get_options()) {
+    if (std::find(own.begin(), own.end(), option) != own.end()) continue;
+    for (const std::string& value : option->results()) {
+      arguments.push_back(fmt::format("{}={}", option->get_name(), value));
+    }
+  }
+  for (const CLI::App* group : app.get_subcommands(nullptr)) {
+    const std::vector<std::string> of_group = given_but(*group, own);
+    arguments.insert(arguments.end(), of_group.begin(), of_group.end());
+  }
+  return arguments;
+}
+
 void add_bench_model(CLI::App& bench, Status* outcome) {
   const auto flags = std::make_shared<BenchModelFlags>();
   // `inter` is the better of its two kinds, and `exact` is for small problems.
@@ -122,9 +140,6 @@ void add_bench_model(CLI::App& bench, Status* outcome) {
   model->add_option("--runs,--num_runs", flags->runs, "Timed rounds")
       ->check(at_least(1))
       ->capture_default_str();
-  model->add_option("--deadline-ms", flags->deadline_ms, "A run that takes longer fails")
-      ->check(at_least(1))
-      ->capture_default_str();
   model->add_option("--onnxruntime", flags->onnxruntime,
                     "The Python to run ONNX Runtime with; 'none': leave it out (default: "
                     ".venv/bin/python of the source tree)");
@@ -139,11 +154,18 @@ void add_bench_model(CLI::App& bench, Status* outcome) {
       ->check(at_least(1))
       ->capture_default_str();
   model->add_flag("--json", flags->json, "Print JSON");
+  const std::vector<CLI::Option*> own = model->get_options({});
+  model->add_option("--deadline-ms", flags->deadline_ms, "A run that takes longer fails")
+      ->check(at_least(1))
+      ->capture_default_str();
   flags->load.add_to(*model);
   flags->costs.add_to(*model);
   flags->search.add_to(*model);
   flags->platform.add_to(*model);
-  model->callback([flags, outcome] { *outcome = bench_model(*flags); });
+  model->callback([flags, model, own, outcome] {
+    flags->shared_arguments = given_but(*model, own);
+    *outcome = bench_model(*flags);
+  });
 }
 
 void add_bench_schedule(CLI::App& bench, Status* outcome) {

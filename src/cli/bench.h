@@ -49,6 +49,8 @@ struct BenchModelFlags {
   std::string onnxruntime;  // a Python with the package; empty: the one of the source tree
   int onnxruntime_threads = 1;
   int onnxruntime_seconds = 60;
+  // Those of the above that `tandem run` has, too, as they were given.
+  std::vector<std::string> shared_arguments;
   bool json = false;
 };
 

@@ -127,6 +127,15 @@ StatusOr<std::vector<HostTensor>> load_for_both(const BenchModelFlags& flags,
   }
   TANDEM_ASSIGN_OR_RETURN(report.model, flags.load.load(file));
   TANDEM_ASSIGN_OR_RETURN(std::vector<HostTensor> inputs, make_inputs(*report.model, {}, 1));
+  if (std::find(flags.strategies.begin(), flags.strategies.end(), "joint") !=
+      flags.strategies.end()) {
+    const Progress progress(report.model->name() + ": getting ready in a process of its own");
+    const StatusOr<Initialization> initialization =
+        measure_initialization(file, flags.shared_arguments, folder.path());
+    if (InterruptWatch::seen()) return cancelled("interrupted while it was loaded");
+    TANDEM_RETURN_IF_ERROR(initialization.status());
+    report.initialization = *initialization;
+  }
   if (flags.onnxruntime != "none") {
     report.rival = start_rival(flags, platform, *report.model, file, inputs, folder.path());
   } else {

@@ -11,15 +11,23 @@
 #include "lane/opencl/opencl_lane.h"
 #include "schedule/schedule.h"
 #include "support/clock.h"
+#include "support/stopwatch.h"
 
 namespace tandem::cli {
 namespace {
 
 double megabytes(size_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
-double total_ms(const SessionTimes& times) {
-  return times.calibrate_ms + times.predictors_ms + times.schedule_ms + times.memory_ms +
-         times.bind_ms;
+nlohmann::json lanes_json(const SessionTimes& times) {
+  nlohmann::json lanes = nlohmann::json::object();
+  for (const LanePreparation& lane : times.lanes) {
+    lanes[lane.lane] = {{"pack", lane.pack_ms},
+                        {"compile", lane.compile_ms},
+                        {"warm", lane.warm_ms},
+                        {"programs_compiled", lane.programs_compiled},
+                        {"programs_cached", lane.programs_cached}};
+  }
+  return lanes;
 }
 
 std::string lane_text(const LanePreparation& lane) {
@@ -49,7 +57,9 @@ StatusOr<Contender> prepare(const std::string& strategy, const Model& model,
   const Progress progress(fmt::format("{}: preparing {}", model.name(), strategy));
   Contender contender;
   contender.strategy = strategy;
+  const Stopwatch stopwatch;
   TANDEM_ASSIGN_OR_RETURN(contender.session, Session::create(model, platform, options));
+  contender.create_ms = stopwatch.milliseconds();
   return contender;
 }
 
@@ -118,22 +128,8 @@ nlohmann::json memory_json(const SessionMemory& memory) {
   return json;
 }
 
-nlohmann::json initialization_json(const SessionTimes& times) {
-  nlohmann::json json = {{"calibrate", times.calibrate_ms},
-                         {"predictors", times.predictors_ms},
-                         {"schedule", times.schedule_ms},
-                         {"memory", times.memory_ms},
-                         {"bind", times.bind_ms},
-                         {"total", total_ms(times)},
-                         {"lanes", nlohmann::json::object()}};
-  for (const LanePreparation& lane : times.lanes) {
-    json["lanes"][lane.lane] = {{"pack", lane.pack_ms},
-                                {"compile", lane.compile_ms},
-                                {"warm", lane.warm_ms},
-                                {"programs_compiled", lane.programs_compiled},
-                                {"programs_cached", lane.programs_cached}};
-  }
-  return json;
+Initialization initialization_of(const Contender& contender, const Model& model) {
+  return initialization_of(model.load_times(), contender.session->times(), contender.create_ms);
 }
 
 nlohmann::json program_cache_json(const Platform& platform) {
@@ -167,7 +163,8 @@ nlohmann::json session_json(const Contender& contender, const Model& model,
           {"waits", division.waits},
           {"memory", memory},
           {"fall_back_reason", session.fall_back_reason()},
-          {"initialization_ms", initialization_json(session.times())}};
+          {"init_parts", to_json(initialization_of(contender, model))["init_parts"]},
+          {"init_lanes", lanes_json(session.times())}};
 }
 
 std::string session_text(const Contender& contender, const Model& model,
@@ -188,12 +185,10 @@ std::string session_text(const Contender& contender, const Model& model,
   return fmt::format(
       "{0}slices: {1}; {2} operators split, {3} waits (sync {4})\n"
       "{0}memory: {5}; packed weights: {6}\n"
-      "{0}ready after {7:.0f} ms: calibrating {8:.0f}, reading predictors {9:.0f}, scheduling "
-      "{10:.0f}, memory {11:.0f}, lanes {12:.0f} ({13})\n",
+      "{0}{7}\n",
       indent, fmt::join(slices, ", "), division.split, division.waits, to_string(session.sync()),
-      memory_text(session.memory()), fmt::join(packed, ", "), total_ms(times), times.calibrate_ms,
-      times.predictors_ms, times.schedule_ms, times.memory_ms, times.bind_ms,
-      fmt::join(lanes, "; "));
+      memory_text(session.memory()), fmt::join(packed, ", "),
+      to_text(initialization_of(contender, model), fmt::format("{}", fmt::join(lanes, "; "))));
 }
 
 }  // namespace tandem::cli

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/initialization.h"
 #include "cli/samples.h"
 #include "tandem/session.h"
 
@@ -21,6 +22,7 @@ inline constexpr double kLeastCleanShare = 0.5;
 struct Contender {
   std::string strategy;
   std::unique_ptr<Session> session;
+  double create_ms = 0;                         // that the session took
   Samples milliseconds{kLeastCleanShare};       // of inferences
   Samples call_milliseconds{kLeastCleanShare};  // of run(), copies of inputs and outputs included
   std::vector<HostTensor> outputs;              // of the last run
@@ -58,7 +60,8 @@ Division divide(const Graph& graph, const Schedule& schedule);
 
 nlohmann::json load_times_json(const LoadTimes& times);
 nlohmann::json memory_json(const SessionMemory& memory);
-nlohmann::json initialization_json(const SessionTimes& times);
+// Programs that an earlier session of this process needed are loaded already.
+Initialization initialization_of(const Contender& contender, const Model& model);
 // Of the programs of all OpenCL lanes since the process began: {"hits": 3, "misses": 0}.
 nlohmann::json program_cache_json(const Platform& platform);
 

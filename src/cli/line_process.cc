@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "fmt/format.h"
-#include "support/clock.h"
 
 namespace tandem::cli {
 namespace {
@@ -34,9 +33,18 @@ int wait_for_end(pid_t child, std::chrono::milliseconds patience) {
   }
 }
 
+Status how_it_ended(const std::string& name, int status) {
+  if (WIFSIGNALED(status)) {
+    return failed_precondition(fmt::format("{} was ended by signal {} ({})", name, WTERMSIG(status),
+                                           strsignal(WTERMSIG(status))));
+  }
+  return failed_precondition(fmt::format("{} has ended with status {}", name, WEXITSTATUS(status)));
+}
+
 }  // namespace
 
-StatusOr<LineProcess> LineProcess::start(const std::vector<std::string>& command) {
+StatusOr<LineProcess> LineProcess::start(const std::vector<std::string>& command,
+                                         const std::string& errors) {
   // A socket, not pipes: writing to a child that has ended is then an error and no signal.
   std::array<int, 2> ends{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -46,6 +54,10 @@ StatusOr<LineProcess> LineProcess::start(const std::vector<std::string>& command
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  if (!errors.empty()) {
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  }
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -100,19 +112,44 @@ StatusOr<std::string> LineProcess::ask(const std::string& line,
       received_.erase(0, end + 1);
       return answer;
     }
+    const StatusOr<bool> more = receive(deadline);
+    if (!more.ok()) {
+      return broken_ = deadline_exceeded(
+                 fmt::format("{} has not answered within {} ms", name_, patience.count()));
+    }
+    if (!*more) return broken_ = ended();
+  }
+}
+
+StatusOr<std::string> LineProcess::read_to_end(std::chrono::milliseconds patience) {
+  TANDEM_RETURN_IF_ERROR(broken_);
+  const Clock::time_point deadline = Clock::now() + patience;
+  StatusOr<bool> more = true;
+  while (more.ok() && *more) more = receive(deadline);
+  const int status = more.ok() ? wait_for_end(child_, kEndPatience) : -1;
+  if (status == -1) {
+    return broken_ = deadline_exceeded(
+               fmt::format("{} has not ended within {} ms", name_, patience.count()));
+  }
+  child_ = 0;
+  broken_ = how_it_ended(name_, status);
+  if (status != 0) return broken_;
+  return std::exchange(received_, {});
+}
+
+StatusOr<bool> LineProcess::receive(Clock::time_point deadline) {
+  while (true) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd waiting{socket_, POLLIN, 0};
     const int ready = poll(&waiting, 1, static_cast<int>(std::max<int64_t>(0, left)));
-    if (ready == 0) {
-      return broken_ = deadline_exceeded(
-                 fmt::format("{} has not answered within {} ms", name_, patience.count()));
-    }
+    if (ready == 0) return deadline_exceeded("no answer");
     if (ready < 0) continue;  // a signal
     std::array<char, 4096> buffer{};
     const ssize_t size = recv(socket_, buffer.data(), buffer.size(), 0);
-    if (size <= 0) return broken_ = ended();
+    if (size <= 0) return false;
     received_.append(buffer.data(), static_cast<size_t>(size));
+    return true;
   }
 }
 
@@ -120,12 +157,7 @@ Status LineProcess::ended() {
   const int status = wait_for_end(child_, kEndPatience);
   if (status == -1) return failed_precondition(name_ + " answers no more");
   child_ = 0;
-  if (WIFSIGNALED(status)) {
-    return failed_precondition(fmt::format("{} was ended by signal {} ({})", name_,
-                                           WTERMSIG(status), strsignal(WTERMSIG(status))));
-  }
-  return failed_precondition(
-      fmt::format("{} has ended with status {}", name_, WEXITSTATUS(status)));
+  return how_it_ended(name_, status);
 }
 
 }  // namespace tandem::cli

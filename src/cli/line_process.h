@@ -7,15 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "support/clock.h"
 #include "tandem/status.h"
 
 namespace tandem::cli {
 
-// Its standard input and output are ours; its standard error stays with this process's.
+// Its standard input and output are ours.
 class LineProcess {
  public:
-  // kNotFound if it cannot be started. command[0] is looked for in PATH.
-  static StatusOr<LineProcess> start(const std::vector<std::string>& command);
+  // kNotFound if it cannot be started. command[0] is looked for in PATH. Its standard error goes to
+  // the file `errors`, or where this process's does if that is empty.
+  static StatusOr<LineProcess> start(const std::vector<std::string>& command,
+                                     const std::string& errors = {});
   // Closes its input; a child that does not end soon is killed.
   ~LineProcess();
   LineProcess(LineProcess&& other) noexcept;
@@ -24,10 +27,14 @@ class LineProcess {
   // Sends a line, and returns the line that it answers. kDeadlineExceeded if it does not, and
   // kFailedPrecondition if it has ended: with how. After an error there are only errors.
   StatusOr<std::string> ask(const std::string& line, std::chrono::milliseconds patience);
+  // All that it writes until it ends by itself, with status 0. The same errors.
+  StatusOr<std::string> read_to_end(std::chrono::milliseconds patience);
 
  private:
   LineProcess(pid_t child, int socket, std::string name)
       : child_(child), socket_(socket), name_(std::move(name)) {}
+  // Waits for more of what it writes: false if there is no more.
+  StatusOr<bool> receive(Clock::time_point deadline);
   Status ended();
 
   pid_t child_;

@@ -52,24 +52,11 @@ nlohmann::json times_json(const Samples& samples) {
           {"spread", time.spread},    {"runs", time.count}, {"dropped_runs", samples.dropped()}};
 }
 
-// From the graph to the first run. Without calibration, which is kept for the next time.
-double initialization_ms(const Contender& contender) {
-  const SessionTimes& times = contender.session->times();
-  return times.predictors_ms + times.schedule_ms + times.memory_ms + times.bind_ms;
-}
-
-double search_share(const Contender& contender) {
-  return contender.session->times().schedule_ms / std::max(initialization_ms(contender), 1e-3);
-}
-
 nlohmann::json strategy_json(const ModelReport& report, size_t index,
                              const std::vector<std::string>& lane_names) {
   const Contender& contender = report.contenders[index];
   nlohmann::json json = times_json(contender.milliseconds);
   if (report.predicted_ms[index] > 0) json["predicted_ms"] = report.predicted_ms[index];
-  json["init_ms"] = initialization_ms(contender);
-  json["search_ms"] = contender.session->times().schedule_ms;
-  json["search_share"] = search_share(contender);
   json.update(session_json(contender, *report.model, lane_names));
   if (const auto ratio = report.ratio(contender)) json["over_onnxruntime"] = *ratio;
   if (const auto off = report.difference_of(contender)) {
@@ -119,14 +106,15 @@ nlohmann::json report_json(const ModelReport& report, const std::vector<std::str
   if (report.rival.has_time()) {
     json["onnxruntime_ms"] = report.rival.milliseconds.summary().median;
   }
-  if (!report.rival.version.empty()) json["onnxruntime"] = rival_json(report.rival);
+  if (report.initialization) json.update(to_json(*report.initialization));
+  if (!report.rival.version.empty()) {
+    json["onnxruntime"] = rival_json(report.rival);
+    json["onnxruntime_init_ms"] = report.rival.load_ms;
+  }
   if (!report.rival.error.empty()) json["onnxruntime_error"] = report.rival.error;
   const auto limit = report.limit();
   if (limit) json["limit"] = limit->speed_up;
   if (const Contender* joint = report.joint()) {
-    json["init_ms"] = initialization_ms(*joint);
-    json["search_ms"] = joint->session->times().schedule_ms;
-    json["search_share"] = search_share(*joint);
     if (limit) {
       const double speed_up = limit->best_ms / joint->milliseconds.summary().median;
       json["speedup_joint"] = speed_up;
@@ -145,10 +133,7 @@ void print_report(const ModelReport& report, const std::vector<std::string>& lan
     if (samples.dropped() > 0) text += fmt::format("   ({} runs left out)", samples.dropped());
     return text;
   };
-  const LoadTimes& load = report.model->load_times();
-  fmt::print("{}: {} operators; read in {:.0f} ms, imported in {:.0f}, passes {:.0f}\n",
-             report.name, report.model->graph().operators().size(), load.parse_ms, load.import_ms,
-             load.pass_ms);
+  fmt::print("{}: {} operators\n", report.name, report.model->graph().operators().size());
   const std::optional<Limit> limit = report.limit();
   for (size_t i = 0; i < report.contenders.size(); ++i) {
     const Contender& contender = report.contenders[i];
@@ -170,8 +155,11 @@ void print_report(const ModelReport& report, const std::vector<std::string>& lan
     }
     fmt::print("{}\n{}", text, session_text(contender, *report.model, lane_names, "    "));
   }
+  if (report.initialization) {
+    fmt::print("  joint in a process of its own: {}\n", to_text(*report.initialization, ""));
+  }
   if (report.rival.has_time()) {
-    fmt::print("{}   version {}, {} threads on cores {}, loaded in {:.0f} ms\n",
+    fmt::print("{}   version {}, {} threads on cores {}, ready after {:.0f} ms\n",
                line("onnxruntime", report.rival.milliseconds), report.rival.version,
                report.rival.threads, to_processor_list(report.rival.cores), report.rival.load_ms);
   }
@@ -185,15 +173,15 @@ void print_report(const ModelReport& report, const std::vector<std::string>& lan
 }
 
 void print_table(const std::vector<nlohmann::json>& models, const BenchModelFlags& flags) {
-  const auto number = [](const nlohmann::json& model, const char* name) {
+  const auto number = [](const nlohmann::json& model, const char* name, int digits = 2) {
     const auto found = model.find(name);
     const bool known = found != model.end() && !found->is_null();
-    return known ? fmt::format("{:.2f}", found->get<double>()) : std::string("-");
+    return known ? fmt::format("{:.{}f}", found->get<double>(), digits) : std::string("-");
   };
   std::string header = fmt::format("\n{:22}", "ms (predicted)");
   for (const std::string& strategy : flags.strategies) header += fmt::format(" {:>17}", strategy);
-  fmt::print("{} {:>12} {:>8} {:>9} {:>6} {:>9} {:>15}\n", header, "onnxruntime", "/ORT", "joint",
-             "limit", "of limit", "search ms");
+  fmt::print("{} {:>12} {:>8} {:>9} {:>6} {:>9} {:>8} {:>8} {:>12}\n", header, "onnxruntime",
+             "/ORT", "joint", "limit", "of limit", "init ms", "ORT init", "search ms");
   for (const nlohmann::json& model : models) {
     if (!model.contains("strategies")) continue;
     std::string row = fmt::format("{:22}", model["model"].get<std::string>());
@@ -206,17 +194,19 @@ void print_table(const std::vector<nlohmann::json>& models, const BenchModelFlag
     const std::string ratio =
         joint ? number(model["strategies"]["joint"], "over_onnxruntime") : std::string("-");
     const std::string search =
-        joint ? fmt::format("{:.0f} ({:.0f}%)", model["search_ms"].get<double>(),
-                            100 * model["search_share"].get<double>())
-              : std::string("-");
-    fmt::print("{} {:>12} {:>8} {:>8}x {:>6} {:>9} {:>15}\n", row, number(model, "onnxruntime_ms"),
-               ratio, number(model, "speedup_joint"), number(model, "limit"),
-               number(model, "of_limit"), search);
+        model.contains("search_ms")
+            ? fmt::format("{:.0f} ({:.1f}%)", model["search_ms"].get<double>(),
+                          100 * model["search_share"].get<double>())
+            : std::string("-");
+    fmt::print("{} {:>12} {:>8} {:>8}x {:>6} {:>9} {:>8} {:>8} {:>12}\n", row,
+               number(model, "onnxruntime_ms"), ratio, number(model, "speedup_joint"),
+               number(model, "limit"), number(model, "of_limit"), number(model, "init_ms", 0),
+               number(model, "onnxruntime_init_ms", 0), search);
   }
   fmt::print(
-      "/ORT: joint's time over ONNX Runtime's; joint: times as fast as the best lane alone; "
-      "search: "
-      "what joint took to plan (of its initialization)\n");
+      "/ORT: joint's time over ONNX Runtime's; joint: times as fast as the best lane alone; init: "
+      "from the model's file to a session that is ready, of joint in a process of its own, and of "
+      "ONNX Runtime; search: what of it joint took to plan, and the share\n");
 }
 
 Status judge(const ModelReport& report) {

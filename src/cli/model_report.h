@@ -44,7 +44,8 @@ struct ModelReport {
   std::string name;
   std::optional<Model> model;
   std::vector<Contender> contenders;
-  std::vector<double> predicted_ms;  // by contender; 0: unknown
+  std::vector<double> predicted_ms;              // by contender; 0: unknown
+  std::optional<Initialization> initialization;  // of joint, if it is there
   Rival rival;
   Probe before;
   Probe after;

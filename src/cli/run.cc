@@ -242,12 +242,9 @@ Status run(const Flags& flags) {
     fmt::print("{}\n", json.dump(2));
     return outcome;
   }
-  const LoadTimes& load = model.load_times();
-  fmt::print(
-      "{}: {} operators; inputs {}; outputs {}; read in {:.0f} ms, imported in {:.0f}, passes "
-      "{:.0f}\n",
-      model.name(), model.graph().operators().size(), specs_text(model.inputs()),
-      specs_text(model.outputs()), load.parse_ms, load.import_ms, load.pass_ms);
+  fmt::print("{}: {} operators; inputs {}; outputs {}\n", model.name(),
+             model.graph().operators().size(), specs_text(model.inputs()),
+             specs_text(model.outputs()));
   for (const Contender& contender : contenders) {
     print_contender(contender, model, lane_names, limit);
   }

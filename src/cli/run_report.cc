@@ -17,6 +17,7 @@ nlohmann::json contender_json(const Contender& contender, const Model& model,
                               const std::optional<Limit>& limit) {
   const Summary time = contender.milliseconds.summary();
   nlohmann::json json = session_json(contender, model, lane_names);
+  json.update(to_json(initialization_of(contender, model)));
   json["strategy"] = contender.strategy;
   json["time_ms"] = summary_json(time);
   json["call_ms"] = summary_json(contender.call_milliseconds.summary());

@@ -119,7 +119,7 @@ class Run(CliTest):
         starts = []
         for _ in range(2):
             report = self.succeed_json("run", "zoo:tiny_conv", "--strategy", "gpu", "--runs", 1)
-            lane = report["strategies"][0]["initialization_ms"]["lanes"]["gpu"]
+            lane = report["strategies"][0]["init_lanes"]["gpu"]
             starts.append((report["program_cache"], lane, self.compiled_files()))
         (first, first_lane, files), (second, second_lane, files_then) = starts
         self.assertGreater(first["misses"], 0)
@@ -136,14 +136,17 @@ class Run(CliTest):
             self.assertGreater(report["load_ms"][key], 0)
         for strategy in report["strategies"]:
             lanes = [lane for lane, slices in strategy["slices"].items() if slices > 0]
-            times = strategy["initialization_ms"]
-            self.assertEqual(list(times["lanes"]), lanes)
-            parts = [times[key] for key in ("calibrate", "predictors", "schedule", "memory", "bind")]
-            self.assertAlmostEqual(times["total"], sum(parts))
-            for lane in times["lanes"].values():
+            self.assertEqual(list(strategy["init_lanes"]), lanes)
+            parts = strategy["init_parts"]
+            self.assertAlmostEqual(strategy["init_ms"], sum(parts.values()))
+            for part, of_model in (("read", "parse"), ("import", "import"), ("passes", "passes")):
+                self.assertEqual(parts[part], report["load_ms"][of_model])
+            self.assertAlmostEqual(
+                strategy["search_share"], strategy["search_ms"] / strategy["init_ms"])
+            for lane in strategy["init_lanes"].values():
                 of_lane = [lane[key] for key in ("pack", "compile", "warm")]
                 self.assertGreaterEqual(min(of_lane), 0)
-                self.assertLessEqual(sum(of_lane), times["bind"])
+                self.assertLessEqual(sum(of_lane), parts["lanes"])
                 self.assertGreater(strategy["memory"]["packed_bytes"][lanes[0]], 0)
 
     def test_memory_is_reused_and_padding_counted(self):

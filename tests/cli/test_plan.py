@@ -46,7 +46,7 @@ class Plan(CliTest):
             "run", MODEL, "--plan", "p.json", "--runs", 1, "--verify"
         )["strategies"][0]
         self.assertEqual(report["strategy"], "intra")
-        self.assertEqual(report["initialization_ms"]["calibrate"], 0)
+        self.assertEqual(report["init_parts"]["calibrate"], 0)
         for lane in plan["lanes"]:
             self.assertEqual(report["slices"][lane["lane"]], len(lane["slices"]))
 
