@@ -95,7 +95,7 @@ Status bench_cost_table(const TrainLanesFlags& flags) {
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Platform> platform,
                           create_platform(flags.platform));
   const std::string path = flags.output.empty()
-                               ? predict::default_predictor_path(platform->fingerprint())
+                               ? predict::find_default_predictors(platform->fingerprint())
                                : flags.output;
   TANDEM_ASSIGN_OR_RETURN(
       const predict::PredictorFile file,

@@ -50,54 +50,51 @@ Status check_times(std::span<const double> times_us) {
 
 }  // namespace
 
-StatusOr<Regressor::Columns> Regressor::columns_in(const Frame& frame) const {
-  Columns columns;
+Status Regressor::find_columns() {
   const auto find = [&](const std::string& name) -> StatusOr<int> {
-    const int column = frame.column(name);
-    if (column < 0) return invalid_argument("there is no feature " + name);
-    return column;
+    const auto column = std::find(names_.begin(), names_.end(), name);
+    if (column == names_.end()) return invalid_argument("there is no feature " + name);
+    return static_cast<int>(column - names_.begin());
   };
+  columns_ = {};
   for (const std::string& name : cost_terms_) {
-    TANDEM_ASSIGN_OR_RETURN(const int column, find(name));
-    columns.terms.push_back(column);
+    TANDEM_ASSIGN_OR_RETURN(columns_.terms.emplace_back(), find(name));
   }
   if (!class_column_.empty()) {
-    TANDEM_ASSIGN_OR_RETURN(columns.class_column, find(class_column_));
+    TANDEM_ASSIGN_OR_RETURN(columns_.class_column, find(class_column_));
   }
-  return columns;
+  return {};
 }
 
-void Regressor::fit_lines(const Frame& frame, const Columns& columns,
-                          std::span<const double> times_us) {
+void Regressor::fit_lines(const Frame& frame, std::span<const double> times_us) {
   std::vector<size_t> all;
   std::map<int, std::vector<size_t>> classes;
   for (size_t row = 0; row < frame.rows(); ++row) {
     all.push_back(row);
-    if (columns.class_column < 0) continue;
-    classes[static_cast<int>(frame.at(row, columns.class_column))].push_back(row);
+    if (columns_.class_column < 0) continue;
+    classes[static_cast<int>(frame.at(row, columns_.class_column))].push_back(row);
   }
-  all_classes_ = fit_line(frame, columns.terms, all, times_us);
+  all_classes_ = fit_line(frame, columns_.terms, all, times_us);
   for (const auto& [name, rows] : classes) {
     if (rows.size() < kRowsForALine) continue;
-    lines_[name] = fit_line(frame, columns.terms, rows, times_us);
+    lines_[name] = fit_line(frame, columns_.terms, rows, times_us);
   }
 }
 
-double Regressor::line_us(const Frame& frame, const Columns& columns, size_t row) const {
+double Regressor::line_us(const Frame& frame, size_t row) const {
   const CostLine* line = &all_classes_;
-  if (columns.class_column >= 0) {
-    const auto found = lines_.find(static_cast<int>(frame.at(row, columns.class_column)));
+  if (columns_.class_column >= 0) {
+    const auto found = lines_.find(static_cast<int>(frame.at(row, columns_.class_column)));
     if (found != lines_.end()) line = &found->second;
   }
-  return line->predict(terms_of(frame, columns.terms, row));
+  return line->predict(terms_of(frame, columns_.terms, row));
 }
 
-Status Regressor::fit_trees(const Frame& frame, const Columns& columns,
-                            std::span<const double> times_us, std::span<const std::string> groups,
-                            const RegressorOptions& options) {
+Status Regressor::fit_trees(const Frame& frame, std::span<const double> times_us,
+                            std::span<const std::string> groups, const RegressorOptions& options) {
   std::vector<float> targets;
   for (size_t row = 0; row < frame.rows(); ++row) {
-    targets.push_back(static_cast<float>(std::log(times_us[row] / line_us(frame, columns, row))));
+    targets.push_back(static_cast<float>(std::log(times_us[row] / line_us(frame, row))));
   }
   BoostingOptions final_options = options.boosting;
   if (frame.rows() >= kRowsForValidation && statistics_.groups >= kGroupsForValidation) {
@@ -128,16 +125,16 @@ StatusOr<Regressor> Regressor::fit(const Frame& frame, std::span<const double> t
   regressor.names_ = frame.names();
   regressor.cost_terms_ = options.cost_terms;
   regressor.class_column_ = options.class_column;
-  TANDEM_ASSIGN_OR_RETURN(const Columns columns, regressor.columns_in(frame));
+  TANDEM_RETURN_IF_ERROR(regressor.find_columns());
   const auto [fastest, slowest] = std::minmax_element(times_us.begin(), times_us.end());
   regressor.statistics_ = {.rows = frame.rows(),
                            .groups = std::set<std::string>(groups.begin(), groups.end()).size(),
                            .fastest_us = *fastest,
                            .slowest_us = *slowest};
-  regressor.fit_lines(frame, columns, times_us);
+  regressor.fit_lines(frame, times_us);
   regressor.trees_ = TreeEnsemble(frame.columns(), 0);
   if (options.trees) {
-    TANDEM_RETURN_IF_ERROR(regressor.fit_trees(frame, columns, times_us, groups, options));
+    TANDEM_RETURN_IF_ERROR(regressor.fit_trees(frame, times_us, groups, options));
   }
   return regressor;
 }
@@ -147,13 +144,12 @@ StatusOr<std::vector<double>> Regressor::predict(const Frame& frame) const {
     return invalid_argument(fmt::format("features {} where the predictor was trained with {}",
                                         fmt::join(frame.names(), ","), fmt::join(names_, ",")));
   }
-  TANDEM_ASSIGN_OR_RETURN(const Columns columns, columns_in(frame));
   std::vector<float> corrections(frame.rows());
   trees_.predict(frame.values(), corrections);
   std::vector<double> times;
   times.reserve(frame.rows());
   for (size_t row = 0; row < frame.rows(); ++row) {
-    times.push_back(line_us(frame, columns, row) * std::exp(corrections[row]));
+    times.push_back(line_us(frame, row) * std::exp(corrections[row]));
   }
   return times;
 }

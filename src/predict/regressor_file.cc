@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -50,48 +51,80 @@ Status check_fingerprint(const char* what, const std::string& found, const std::
 
 }  // namespace
 
-std::string Regressor::to_text(const Fingerprints& made_for) const {
+json Regressor::describe(const Fingerprints& made_for) const {
   json lines = json::object();
   for (const auto& [name, line] : lines_) lines[fmt::to_string(name)] = line.weights();
-  return json{{"schema_version", kSchemaVersion},   {"platform", made_for.platform},
-              {"engine", made_for.engine},          {"features", names_},
-              {"cost_terms", cost_terms_},          {"class_column", class_column_},
-              {"line", all_classes_.weights()},     {"lines", lines},
-              {"statistics", to_json(statistics_)}, {"trees", trees_.to_json()}}
-      .dump();
+  return {{"schema_version", kSchemaVersion},  {"platform", made_for.platform},
+          {"engine", made_for.engine},         {"features", names_},
+          {"cost_terms", cost_terms_},         {"class_column", class_column_},
+          {"line", all_classes_.weights()},    {"lines", lines},
+          {"statistics", to_json(statistics_)}};
 }
 
-StatusOr<Regressor> Regressor::parse(const std::string& text, const Expectation& expected) {
+std::string Regressor::to_text(const Fingerprints& made_for) const {
+  json document = describe(made_for);
+  document["trees"] = trees_.to_json();
+  return document.dump();
+}
+
+std::string Regressor::to_packed(const Fingerprints& made_for) const {
+  json document = describe(made_for);
+  document["schema_version"] = kPackedVersion;
+  document["features"] = fmt::format("{}", fmt::join(names_, ","));
+  document["trees"] = trees_.shape();
+  return document.dump() + '\n' + trees_.numbers();
+}
+
+Status Regressor::read_description(const json& document, const Expectation& expected) {
+  const std::string wanted = fmt::format("{}", fmt::join(expected.feature_names, ","));
+  const json& features = document.at("features");
+  const std::string found =
+      features.is_string()
+          ? features.get<std::string>()
+          : fmt::format("{}", fmt::join(features.get<std::vector<std::string>>(), ","));
+  if (found != wanted) {
+    return failed_precondition(
+        fmt::format("the predictor was trained with the features {}, and this Tandem makes {}: "
+                    "train again",
+                    found, wanted));
+  }
+  names_ = expected.feature_names;
+  for (const auto& [what, found_one, wanted_one] :
+       {std::tuple{"platform", document.at("platform"), expected.fingerprints.platform},
+        std::tuple{"engine", document.at("engine"), expected.fingerprints.engine}}) {
+    TANDEM_RETURN_IF_ERROR(check_fingerprint(what, found_one.get<std::string>(), wanted_one,
+                                             expected.allow_other_fingerprints));
+  }
+  document.at("cost_terms").get_to(cost_terms_);
+  document.at("class_column").get_to(class_column_);
+  TANDEM_RETURN_IF_ERROR(find_columns());
+  all_classes_ = line_from(document.at("line"), cost_terms_.size());
+  for (const auto& [name, line] : document.at("lines").items()) {
+    lines_[std::stoi(name)] = line_from(line, cost_terms_.size());
+  }
+  statistics_ = statistics_from(document.at("statistics"));
+  return {};
+}
+
+StatusOr<Regressor> Regressor::parse(std::string_view text, const Expectation& expected) {
+  // JSON that is written without indentation has no ends of lines.
+  const size_t end = std::min(text.find('\n'), text.size());
+  const bool packed = end < text.size();
+  const int known = packed ? kPackedVersion : kSchemaVersion;
   try {
-    const json document = json::parse(text);
+    const json document = json::parse(text.substr(0, end));
     const int version = document.at("schema_version");
-    if (version != kSchemaVersion) {
+    if (version != known) {
       return failed_precondition(
           fmt::format("the predictor's file has version {}, and this Tandem reads {}: train again",
-                      version, kSchemaVersion));
+                      version, known));
     }
     Regressor regressor;
-    document.at("features").get_to(regressor.names_);
-    if (regressor.names_ != expected.feature_names) {
-      return failed_precondition(
-          fmt::format("the predictor was trained with the features {}, and this Tandem makes {}: "
-                      "train again",
-                      fmt::join(regressor.names_, ","), fmt::join(expected.feature_names, ",")));
-    }
-    for (const auto& [what, found, wanted] :
-         {std::tuple{"platform", document.at("platform"), expected.fingerprints.platform},
-          std::tuple{"engine", document.at("engine"), expected.fingerprints.engine}}) {
-      TANDEM_RETURN_IF_ERROR(check_fingerprint(what, found.get<std::string>(), wanted,
-                                               expected.allow_other_fingerprints));
-    }
-    document.at("cost_terms").get_to(regressor.cost_terms_);
-    document.at("class_column").get_to(regressor.class_column_);
-    regressor.all_classes_ = line_from(document.at("line"), regressor.cost_terms_.size());
-    for (const auto& [name, line] : document.at("lines").items()) {
-      regressor.lines_[std::stoi(name)] = line_from(line, regressor.cost_terms_.size());
-    }
-    regressor.statistics_ = statistics_from(document.at("statistics"));
-    TANDEM_ASSIGN_OR_RETURN(regressor.trees_, TreeEnsemble::parse(document.at("trees")));
+    TANDEM_RETURN_IF_ERROR(regressor.read_description(document, expected));
+    const json& trees = document.at("trees");
+    TANDEM_ASSIGN_OR_RETURN(regressor.trees_, packed
+                                                  ? TreeEnsemble::parse(trees, text.substr(end + 1))
+                                                  : TreeEnsemble::parse(trees));
     if (regressor.trees_.features() != regressor.names_.size()) {
       return corrupt("the predictor's trees are of other features");
     }

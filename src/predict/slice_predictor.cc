@@ -241,21 +241,21 @@ std::map<SliceFamily, TrainingStatistics> SlicePredictor::statistics() const {
   return all;
 }
 
-std::map<std::string, std::string> SlicePredictor::to_texts(const Fingerprints& made_for) const {
-  std::map<std::string, std::string> texts;
+std::map<std::string, SharedText> SlicePredictor::to_texts(const Fingerprints& made_for) const {
+  std::map<std::string, SharedText> texts;
   for (const auto& [family, regressor] : families_) {
-    texts[to_string(family)] = regressor.to_text(made_for);
+    texts[to_string(family)] = regressor.to_packed(made_for);
   }
-  if (all_families_) texts[kAllFamilies] = all_families_->to_text(made_for);
-  if (slowdown_) texts[kSlowdown] = slowdown_->to_text(made_for);
+  if (all_families_) texts[kAllFamilies] = all_families_->to_packed(made_for);
+  if (slowdown_) texts[kSlowdown] = slowdown_->to_packed(made_for);
   return texts;
 }
 
-StatusOr<SlicePredictor> SlicePredictor::parse(const std::map<std::string, std::string>& texts,
+StatusOr<SlicePredictor> SlicePredictor::parse(const std::map<std::string, SharedText>& texts,
                                                const Regressor::Expectation& expected) {
   SlicePredictor predictor;
   for (const auto& [name, text] : texts) {
-    StatusOr<Regressor> regressor = Regressor::parse(text, expected);
+    StatusOr<Regressor> regressor = Regressor::parse(text.view(), expected);
     if (!regressor.ok()) return regressor.status().with_context("predictor of " + name);
     if (name == kAllFamilies) {
       predictor.all_families_ = std::move(*regressor);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "predict/regressor.h"
+#include "predict/shared_text.h"
 #include "predict/slice_features.h"
 
 namespace tandem::predict {
@@ -62,10 +63,10 @@ class SlicePredictor {
   bool has_own_model(SliceFamily family) const { return families_.contains(family); }
   bool knows_slowdowns() const { return slowdown_.has_value(); }
 
-  // Text of every model by name: families, "all" and "slowdown"; and back. parse() refuses as
-  // Regressor::parse() does.
-  std::map<std::string, std::string> to_texts(const Fingerprints& made_for) const;
-  static StatusOr<SlicePredictor> parse(const std::map<std::string, std::string>& texts,
+  // Every model, packed, by name: families, "all" and "slowdown"; and back. parse() also takes
+  // those that are JSON alone, and refuses as Regressor::parse() does.
+  std::map<std::string, SharedText> to_texts(const Fingerprints& made_for) const;
+  static StatusOr<SlicePredictor> parse(const std::map<std::string, SharedText>& texts,
                                         const Regressor::Expectation& expected);
 
  private:

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "support/multiversion.h"
 
 namespace tandem::predict {
 namespace {
-
-using nlohmann::json;
 
 // Rows that walk a tree together: two registers of 512 bits.
 constexpr int kBlock = 32;
@@ -122,50 +119,6 @@ void TreeEnsemble::predict(std::span<const float> rows, std::span<float> results
     std::fill(sums, sums + kBlock, base_score_);
     predict_block(columns.data(), sums);
     std::copy(sums, sums + count, results.begin() + static_cast<std::ptrdiff_t>(start));
-  }
-}
-
-json TreeEnsemble::to_json() const {
-  std::vector<int> depths;
-  for (const Tree& tree : trees_) depths.push_back(tree.depth);
-  return {{"features", features_},   {"base_score", base_score_}, {"depths", depths},
-          {"comparisons", feature_}, {"thresholds", threshold_},  {"leaves", leaves_}};
-}
-
-std::string TreeEnsemble::to_text() const { return to_json().dump(); }
-
-StatusOr<TreeEnsemble> TreeEnsemble::parse(const std::string& text) {
-  const json document = json::parse(text, nullptr, false);
-  if (document.is_discarded()) return corrupt("trees that are no JSON");
-  return parse(document);
-}
-
-StatusOr<TreeEnsemble> TreeEnsemble::parse(const json& document) {
-  try {
-    TreeEnsemble ensemble(document.at("features").get<size_t>(),
-                          document.at("base_score").get<float>());
-    document.at("comparisons").get_to(ensemble.feature_);
-    document.at("thresholds").get_to(ensemble.threshold_);
-    document.at("leaves").get_to(ensemble.leaves_);
-    Tree next;
-    for (const int depth : document.at("depths").get<std::vector<int>>()) {
-      if (depth < 0 || depth > kMaximumDepth) return corrupt("a tree that is too deep");
-      next.depth = depth;
-      ensemble.trees_.push_back(next);
-      next.node += (size_t{1} << depth) - 1;
-      next.leaf += size_t{1} << depth;
-    }
-    const bool known =
-        std::all_of(ensemble.feature_.begin(), ensemble.feature_.end(), [&](int32_t feature) {
-          return feature >= 0 && static_cast<size_t>(feature) < ensemble.features_;
-        });
-    if (!known || next.node != ensemble.feature_.size() ||
-        next.node != ensemble.threshold_.size() || next.leaf != ensemble.leaves_.size()) {
-      return corrupt("trees whose parts do not fit together");
-    }
-    return ensemble;
-  } catch (const json::exception& e) {
-    return corrupt(e.what());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tandem/status.h"
@@ -50,6 +51,12 @@ class TreeEnsemble {
   static StatusOr<TreeEnsemble> parse(const nlohmann::json& document);
   static StatusOr<TreeEnsemble> parse(const std::string& text);
 
+  // The same in two: what says how many numbers there are, as JSON, and these: all comparisons'
+  // features (i32) and thresholds (f32) and all leaves (f32), little-endian.
+  nlohmann::json shape() const;
+  std::string numbers() const;
+  static StatusOr<TreeEnsemble> parse(const nlohmann::json& shape, std::string_view numbers);
+
  private:
   struct Tree {
     int depth = 0;
@@ -58,6 +65,10 @@ class TreeEnsemble {
   };
 
   void fill(std::span<const TreeNode> nodes, const Tree& tree, int node, int depth, size_t place);
+  std::vector<int> depths() const;
+  // Makes the trees, of numbers that come later. Throws what the JSON library throws.
+  static StatusOr<TreeEnsemble> with_shape(const nlohmann::json& shape);
+  Status check_numbers() const;
   void predict_block(const float* columns, float* results) const;
 
   size_t features_ = 0;

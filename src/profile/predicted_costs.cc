@@ -102,9 +102,10 @@ Slice with_rounded_size(const Graph& graph, const PartitionAxis& axis, const Sli
 }
 
 // Only the models that the graph needs are read.
-std::map<std::string, std::string> texts_for(const Graph& graph, const Placement& placement,
-                                             const std::map<std::string, std::string>& models) {
-  std::map<std::string, std::string> texts;
+std::map<std::string, predict::SharedText> texts_for(
+    const Graph& graph, const Placement& placement,
+    const std::map<std::string, predict::SharedText>& models) {
+  std::map<std::string, predict::SharedText> texts;
   for (size_t op = 0; op < graph.operators().size(); ++op) {
     if (!placement.launched[op]) continue;
     const char* family = to_string(family_of(graph, static_cast<OperatorId>(op)));

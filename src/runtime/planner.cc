@@ -166,8 +166,8 @@ std::string Planner::cost_source() const {
 
 StatusOr<predict::PredictorFile> Planner::load_predictor_file() const {
   const std::string platform = platform_->fingerprint();
-  const std::string path =
-      options_.predictors.empty() ? predict::default_predictor_path(platform) : options_.predictors;
+  const std::string path = options_.predictors.empty() ? predict::find_default_predictors(platform)
+                                                       : options_.predictors;
   return predict::PredictorFile::load(path, {platform, engine_fingerprint()}, false);
 }
 

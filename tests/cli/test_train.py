@@ -13,6 +13,14 @@ PHONES = pathlib.Path(os.environ["TANDEM_SOURCE"]) / "data/phones"
 NETWORKS = 15
 
 
+def fnv1a(data):
+    """The hash of predictors' files."""
+    value = 0xCBF29CE484222325
+    for byte in data:
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return value
+
+
 class Train(CliTest):
     def some_networks(self):
         """The first networks of the phones' data, as a file of its own."""
@@ -126,14 +134,18 @@ class Train(CliTest):
         run = ["run", "zoo:tiny_conv", *lanes, "--strategy", "chain"]
         self.succeed(*run, "--costs", "predicted", "--predictors", "p.json")
         self.refuse(*run, "--costs", "predicted", "--predictors", "none.json", says=["none.json"])
-        saved = json.loads((self.work / "p.json").read_text(encoding="utf-8"))
-        engine = saved["engine"]
-        saved["engine"] = "older"
-        (self.work / "older.json").write_text(json.dumps(saved), encoding="utf-8")
+        first, header, models = (self.work / "p.json").read_bytes().split(b"\n", 2)
+        self.assertEqual(first, b"tandem predictors 2 %016x" % fnv1a(header))
+        document = json.loads(header)
+        engine = document["engine"]
+        header = json.dumps({**document, "engine": "older"}).encode()
+        first = b"tandem predictors 2 %016x" % fnv1a(header)
+        older = b"\n".join([first, header, models])
+        (self.work / "older.json").write_bytes(older)
         self.refuse(
             *run, "--costs", "predicted", "--predictors", "older.json", says=["older", engine]
         )
-        (self.work / "half.json").write_text(json.dumps(saved)[:5000], encoding="utf-8")
+        (self.work / "half.json").write_bytes(older[: len(older) // 2])
         self.refuse(*run, "--costs", "predicted", "--predictors", "half.json", says=["half.json"])
 
 

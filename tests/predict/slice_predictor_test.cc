@@ -6,72 +6,14 @@
 #include <cmath>
 #include <set>
 
-#include "predict/predictor_file.h"
 #include "predict/slice_evaluation.h"
+#include "tests/predict/slice_samples.h"
 #include "tests/support/random.h"
 
 namespace tandem::predict {
 namespace {
 
 using ::testing::HasSubstr;
-
-// A lane with a law of its own: 3 us, then tiles of 14 rows and 32 columns at 20 GFLOPS, weights
-// at 10 GB/s, twice as fast with two threads.
-double law_us(const SliceCase& c) {
-  const double rows = static_cast<double>(c.part_batch() * c.part_height() * c.part_width());
-  const double columns = static_cast<double>(c.part_channels());
-  const double tiles = std::ceil(rows / 14) * std::ceil(columns / 32);
-  const double waves = std::ceil(tiles / static_cast<double>(c.threads));
-  return 3 + waves * 14 * 32 * 2 * static_cast<double>(c.in_channels) / 20e3 +
-         c.weight_bytes / 10e3;
-}
-
-SliceCase product(int64_t rows, int64_t depth, int64_t columns) {
-  SliceCase c;
-  c.family = SliceFamily::kLinear;
-  c.kind = "linear";
-  c.activation = "identity";
-  c.height = c.in_height = rows;
-  c.in_channels = depth;
-  c.channels = columns;
-  c.lane = {.name = "gpu", .kind = "opencl", .compute_units = 1, .l2_bytes = 1 << 20};
-  return c;
-}
-
-// What the lane says, and what follows from the shape.
-void finish(SliceCase* c) {
-  const auto rows = static_cast<double>(c->part_height());
-  const auto columns = static_cast<double>(c->part_channels());
-  const auto depth = static_cast<double>(c->in_channels);
-  c->flops = 2 * rows * columns * depth;
-  c->in_bytes = 4 * rows * depth;
-  c->out_bytes = 4 * rows * columns;
-  c->weight_bytes = 4 * depth * columns;
-  c->implementation = "cl_linear_14x32";
-  c->work_groups = static_cast<int64_t>(std::ceil(rows / 14) * std::ceil(columns / 32));
-  c->computed_flops = static_cast<double>(c->work_groups) * 14 * 32 * 2 * depth;
-}
-
-std::vector<SliceSample> make_samples(int shapes, double noise = 0) {
-  testing::Random random(7);
-  std::vector<SliceSample> samples;
-  for (int i = 0; i < shapes; ++i) {
-    SliceCase c =
-        product(random.integer(1, 400), 16 * random.integer(1, 60), 16 * random.integer(1, 60));
-    for (int part = 0; part < 4; ++part) {
-      SliceCase cut = c;
-      if (part > 0 && c.channels >= 64) {
-        cut.axis = CutAxis::kChannels;
-        cut.cut_extent = c.channels;
-        cut.cut_end = c.channels / 64 * 16 * part;
-      }
-      finish(&cut);
-      const double us = law_us(cut) * (1 + random.real(-noise, noise));
-      samples.push_back({cut, us, us * 0.98, us * 1.02, 0, "net"});
-    }
-  }
-  return samples;
-}
 
 TEST(SlicePredictor, KernelFeaturesTellWhatArgumentsCannot) {
   const std::vector<SliceSample> samples = make_samples(250);
@@ -169,42 +111,6 @@ TEST(SlicePredictor, LearnsSlowdowns) {
   EXPECT_NEAR((*slowdowns)[0], 1.6, 0.1);
   EXPECT_NEAR((*slowdowns)[1], 1.0, 0.1);
   EXPECT_EQ((*slowdowns)[2], 1.0);
-}
-
-TEST(SlicePredictor, FilesOfOtherPlatformsAndEnginesAreRefused) {
-  const std::vector<SliceSample> samples = make_samples(60);
-  std::vector<const SliceSample*> rows;
-  for (const SliceSample& sample : samples) rows.push_back(&sample);
-  const StatusOr<SlicePredictor> predictor = SlicePredictor::fit(rows, shape_groups(samples), {});
-  ASSERT_TRUE(predictor.ok());
-  PredictorFile file;
-  file.made_for = {"this platform", "this engine"};
-  file.trained = "2026-11-30";
-  file.lanes["gpu"] = {samples[0].slice.lane, predictor->to_texts(file.made_for), 9.5};
-
-  const std::string text = file.to_text();
-  const StatusOr<PredictorFile> back = PredictorFile::parse(text, file.made_for, false);
-  ASSERT_TRUE(back.ok()) << back.status().to_string();
-  EXPECT_EQ(back->lanes.at("gpu").facts, samples[0].slice.lane);
-  EXPECT_EQ(back->lanes.at("gpu").memory_gbps, 9.5);
-  const StatusOr<SlicePredictor> read = SlicePredictor::parse(
-      back->lanes.at("gpu").models, {slice_feature_names(), file.made_for, false});
-  ASSERT_TRUE(read.ok()) << read.status().to_string();
-  const std::vector<const SliceCase*> asked = {&samples[0].slice, &samples[9].slice};
-  EXPECT_EQ(*read->predict(asked), *predictor->predict(asked));
-
-  for (const Fingerprints& other :
-       {Fingerprints{"another", "this engine"}, Fingerprints{"this platform", "another"}}) {
-    const StatusOr<PredictorFile> refused = PredictorFile::parse(text, other, false);
-    EXPECT_EQ(refused.status().code(), StatusCode::kFailedPrecondition);
-    EXPECT_THAT(refused.status().message(), HasSubstr("tandem train"));
-    EXPECT_TRUE(PredictorFile::parse(text, other, true).ok());
-  }
-  EXPECT_EQ(
-      PredictorFile::parse(text.substr(0, text.size() / 2), file.made_for, false).status().code(),
-      StatusCode::kCorrupt);
-  EXPECT_EQ(PredictorFile::load("/nowhere/x.json", file.made_for, false).status().code(),
-            StatusCode::kNotFound);
 }
 
 TEST(SliceFeatures, NamesOfImplementations) {
