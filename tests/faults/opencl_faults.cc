@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
+#include <condition_variable>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -17,6 +17,8 @@ constexpr int kNever = std::numeric_limits<int>::max();
 
 struct State {
   std::mutex mutex;
+  std::condition_variable healed;
+  int heals = 0;
   int calls = 0;
   int kernels = 0;
   int callbacks = 0;
@@ -73,14 +75,17 @@ void wait_until_idle(cl_command_queue queue) {
   clReleaseEvent(end);
 }
 
-// Holds up what is enqueued behind it.
+// Holds up what is enqueued behind it. The caller has the mutex.
 void enqueue_stall(cl_command_queue queue, std::chrono::milliseconds time) {
   cl_context context = nullptr;
   clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, nullptr);
   const cl_event gate = REAL(clCreateUserEvent)(context, nullptr);
   REAL(clEnqueueBarrierWithWaitList)(queue, 1, &gate, nullptr);
-  state().stallers.emplace_back([gate, time] {
-    std::this_thread::sleep_for(time);
+  state().stallers.emplace_back([gate, time, heals = state().heals] {
+    {
+      std::unique_lock lock(state().mutex);
+      state().healed.wait_for(lock, time, [heals] { return state().heals > heals; });
+    }
     REAL(clSetUserEventStatus)(gate, CL_COMPLETE);
     clReleaseEvent(gate);
   });
@@ -136,7 +141,9 @@ void heal() {
     state().calls = state().allocations = 0;
     stallers.swap(state().stallers);
     queue = state().queue;
+    ++state().heals;
   }
+  state().healed.notify_all();
   for (std::thread& staller : stallers) staller.join();
   if (queue) REAL(clFinish)(queue);
 }

@@ -14,7 +14,7 @@ namespace tandem::testing::opencl_faults {
 // of a lost device would not: calls after which the caller may take the device to be idle return
 // only when it is.
 void lose_device_at(int n, cl_int code);
-// The `n`-th kernel enqueued from now on takes `time` longer.
+// The `n`-th kernel enqueued from now on takes `time` longer, or until heal().
 void stall_kernel_at(int n, std::chrono::milliseconds time);
 // Events tell of an error instead of the end of what they stand for, from the n-th callback on.
 void fail_events_from(int n, cl_int code);

@@ -102,11 +102,7 @@ TEST(Sessions, OfAllKindsAtOnce) {
   }
   stop = true;
   for (std::thread& thread : threads) thread.join();
-  int most = 0;
-  for (const auto& count : done) most = std::max(most, count.load());
   EXPECT_GE(slowest(), 40);
-  // Lanes are handed on in order, so that all get about as many turns.
-  EXPECT_LT(most, 4 * slowest());
 }
 
 TEST(Sessions, CreatedWhileAnotherRuns) {

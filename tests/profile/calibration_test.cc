@@ -8,7 +8,8 @@
 #include "profile/lane_traits.h"
 #include "profile/signature.h"
 #include "schedule/choose_split.h"
-#include "tests/runtime/fake_lane.h"
+#include "support/cpu_relax.h"
+#include "tests/runtime/fake_queue_lane.h"
 #include "tests/schedule/random_graph.h"
 
 namespace tandem {
@@ -16,6 +17,9 @@ namespace {
 
 using testing::FakeCpuLane;
 using testing::FakeQueueLane;
+
+// On however busy a machine: measurements end when they have what they need.
+constexpr double kEnoughSeconds = 120;
 
 // A lane on which a slice takes as many microseconds as it has thousands of FLOPs, and counts.
 class TimedLane : public FakeCpuLane {
@@ -57,7 +61,7 @@ class CalibrationTest : public ::testing::Test {
   }
   ~CalibrationTest() override { std::filesystem::remove_all(dir_); }
 
-  std::unique_ptr<Calibration> calibrate(double seconds = 10) {
+  std::unique_ptr<Calibration> calibrate(double seconds = kEnoughSeconds) {
     slow_->launches = fast_->launches = 0;
     CalibrationOptions options;
     options.seconds = seconds;
@@ -299,6 +303,7 @@ TEST(CalibrationOnQueues, BothWays) {
     }
     CalibrationOptions options;
     options.dir = "none";
+    options.seconds = kEnoughSeconds;
     CalibrationSources sources;
     sources.memory = [&]() -> StatusOr<const TensorBindings*> { return &bindings; };
     const auto going_on = Calibration::create(graph, *crew, options, sources);
@@ -351,7 +356,7 @@ TEST(Calibration, MeasuresTheBestDivision) {
   sources.memory = [&]() -> StatusOr<const TensorBindings*> { return &bindings; };
   sources.crossing = [](int, int) -> StatusOr<double> { return 1.0; };
   CalibrationOptions options;
-  options.seconds = 10;
+  options.seconds = kEnoughSeconds;
   options.dir = "none";
   options.mechanism = "svm";
   const auto cost = Calibration::create(graph, *crew, options, sources);

@@ -2,78 +2,29 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "graph/reference.h"
 #include "runtime/sync_bench.h"
 #include "schedule/schedule.h"
+#include "tests/runtime/answers.h"
 #include "tests/runtime/real_platform.h"
-#include "tests/runtime/timeline_recorder.h"
 #include "tests/schedule/random_graph.h"
 
 namespace tandem {
 namespace {
 
+using testing::Answers;
+using testing::answers_for;
 using testing::copying_platform;
+using testing::expect_answers;
 using ::testing::HasSubstr;
 using testing::Random;
 using testing::random_inputs;
 
 std::shared_ptr<Platform> platform() { return testing::real_platform(); }
 
-int queue_lane() {
-  const auto& lanes = platform()->lanes();
-  for (size_t i = 0; i < lanes.size(); ++i) {
-    if (lanes[i]->info().asynchronous) return static_cast<int>(i);
-  }
-  return kNone;
-}
+int queue_lane() { return testing::queue_lane_of(*platform()); }
 
 SessionOptions base_options() { return testing::real_lane_options("intra"); }
-
-// The right answers, and how far floats may be off them. What rounding the result of every operator
-// to float does to the outputs tells how much the graph amplifies errors.
-struct Answers {
-  std::vector<HostTensor> inputs;
-  std::vector<ReferenceTensor> outputs;
-  std::vector<double> tolerances;  // by output
-};
-
-Answers answers_for(const Graph& graph, std::vector<HostTensor> inputs) {
-  Answers answers;
-  answers.inputs = std::move(inputs);
-  const std::vector<ReferenceTensor> exact = reference(graph, answers.inputs);
-  std::vector<ReferenceTensor> rounded(graph.tensors().size());
-  for (size_t t = 0; t < rounded.size(); ++t) {
-    if (graph.tensor(static_cast<TensorId>(t)).producer == kNone) rounded[t] = exact[t];
-  }
-  for (size_t id = 0; id < graph.operators().size(); ++id) {
-    const Operator& op = graph.op(static_cast<OperatorId>(id));
-    std::vector<const ReferenceTensor*> operands;
-    for (TensorId input : op.inputs) operands.push_back(&rounded[input]);
-    rounded[op.output] = reference(graph, static_cast<OperatorId>(id), operands);
-    for (double& value : rounded[op.output].values) value = static_cast<float>(value);
-  }
-  for (TensorId id : graph.outputs()) {
-    double worst = 0;
-    for (size_t n = 0; n < exact[id].values.size(); ++n) {
-      worst = std::max(worst, std::abs(exact[id].values[n] - rounded[id].values[n]));
-    }
-    answers.outputs.push_back(exact[id]);
-    answers.tolerances.push_back(1e-5 + 50 * worst);
-  }
-  return answers;
-}
-
-void expect_answers(const Answers& answers, const std::vector<HostTensor>& outputs) {
-  ASSERT_EQ(outputs.size(), answers.outputs.size());
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    for (size_t n = 0; n < answers.outputs[i].values.size(); ++n) {
-      ASSERT_NEAR(outputs[i].data<float>()[n], answers.outputs[i].values[n], answers.tolerances[i])
-          << "output " << i << ", element " << n;
-    }
-  }
-}
 
 // No wrong number and no hang: random graphs of up to 200 operators, cut, spread and ordered at
 // random, a thousand runs in all, each with other inputs than the one before, so that what is left
@@ -134,71 +85,6 @@ INSTANTIATE_TEST_SUITE_P(Mechanisms, RandomGraphsOnRealLanes,
                                            Setup{"FinishCopying", SyncMechanism::kFinish, true}),
                          [](const auto& info) { return info.param.name; });
 
-// As recorded by the clocks of host and device.
-TEST_P(RandomGraphsOnRealLanes, TimelinesNeverViolateTheSchedule) {
-  const int queue = queue_lane();
-  if (queue == kNone) GTEST_SKIP() << "no OpenCL lane";
-  const auto lanes = static_cast<int>(platform()->lanes().size());
-  // The clock of a device that is the host's processor is a clock of the host.
-  const double clocks_us = platform()->lanes()[queue]->info().cores.empty() ? 100 : 0;
-  for (uint64_t seed = 0; seed < 4; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    Random random(2000 + seed);
-    const auto graph = std::make_shared<Graph>(testing::random_graph(random, 60));
-    const Answers answers = answers_for(*graph, random_inputs(random, *graph));
-    const auto recorder = std::make_shared<testing::TimelineRecorder>();
-    SessionOptions options = base_options();
-    options.sync = GetParam().mechanism;
-    options.schedule = std::make_shared<Schedule>(testing::random_schedule(random, *graph, lanes));
-    options.tracer = recorder;
-    const auto lanes_used = GetParam().own_memory ? copying_platform() : platform();
-    auto session = Session::create(Model(graph), lanes_used, options);
-    if (!session.ok() && session.status().code() == StatusCode::kUnsupported) {
-      GTEST_SKIP() << session.status().message();
-    }
-    ASSERT_TRUE(session.ok()) << session.status().message();
-    for (int run = 0; run < 6; ++run) {
-      recorder->wanted = run % 3 != 2;
-      std::vector<HostTensor> outputs;
-      const Status status = (*session)->run(answers.inputs, &outputs);
-      ASSERT_TRUE(status.ok()) << status.message();
-      expect_answers(answers, outputs);
-    }
-    ASSERT_EQ(recorder->timelines.size(), 4U);
-    for (const Timeline& timeline : recorder->timelines) {
-      testing::expect_obeyed(*graph, (*session)->schedule(), timeline, clocks_us);
-      if (HasFatalFailure()) return;
-    }
-  }
-}
-
-// What wakes a device before the first slice is no part of it.
-TEST(RealLanes, TheFirstSliceBeginsWithItself) {
-  const int queue = queue_lane();
-  if (queue == kNone) GTEST_SKIP() << "no OpenCL lane";
-  auto graph = std::make_shared<Graph>();
-  graph->mark_output(
-      graph->add("only", UnaryAttributes{}, {graph->add_input("x", DataType::kFloat32, {1, 32})})
-          .value());
-  Schedule schedule;
-  schedule.lanes.resize(platform()->lanes().size());
-  schedule.lanes[queue].push_back({.slice = {.op = 0}});
-  const auto recorder = std::make_shared<testing::TimelineRecorder>();
-  SessionOptions options = base_options();
-  options.schedule = std::make_shared<Schedule>(schedule);
-  options.tracer = recorder;
-  auto session = Session::create(Model(graph), platform(), options);
-  ASSERT_TRUE(session.ok()) << session.status().message();
-  Random random(1);
-  for (int run = 0; run < 5; ++run) {
-    std::vector<HostTensor> outputs;
-    ASSERT_TRUE((*session)->run(random_inputs(random, *graph), &outputs).ok());
-    const double clocks_us = platform()->lanes()[queue]->info().cores.empty() ? 100 : 0;
-    ASSERT_FALSE(recorder->timelines.back().lanes[queue].empty());
-    EXPECT_GE(recorder->timelines.back().lanes[queue].front().begin_us, -clocks_us);
-  }
-}
-
 // Every tensor can be read.
 void expect_activations(const Session& session, const Graph& graph, const Answers& answers) {
   const std::vector<ReferenceTensor> exact = reference(graph, answers.inputs);
@@ -253,9 +139,10 @@ TEST(RealLanes, CancelledRunsLeaveTheSessionUsable) {
     ASSERT_TRUE(session.ok()) << session.status().message();
     std::vector<HostTensor> outputs;
     int cancelled_runs = 0;
-    for (int i = 0; i < 40; ++i) {
+    // Some cancels come too early for their run, or too late.
+    for (int i = 0; i < 40 || (cancelled_runs == 0 && i < 4000); ++i) {
       std::thread canceller([&] {
-        std::this_thread::sleep_for(std::chrono::microseconds(i * 60));
+        std::this_thread::sleep_for(std::chrono::microseconds(i % 40 * 60));
         (*session)->cancel();
       });
       const Status status = (*session)->run(answers.inputs, &outputs);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -37,12 +38,14 @@ inline std::shared_ptr<Platform> copying_platform() {
   return shared;
 }
 
-inline bool has_queue_lane() {
-  for (const auto& lane : real_platform()->lanes()) {
-    if (lane->info().asynchronous) return true;
-  }
-  return false;
+// kNone if there is none.
+inline int queue_lane_of(const Platform& platform) {
+  const auto& lanes = platform.lanes();
+  const auto found = std::find_if(lanes.begin(), lanes.end(),
+                                  [](const auto& lane) { return lane->info().asynchronous; });
+  return found == lanes.end() ? kNone : static_cast<int>(found - lanes.begin());
 }
+inline bool has_queue_lane() { return queue_lane_of(*real_platform()) != kNone; }
 
 inline SessionOptions real_lane_options(const std::string& strategy) {
   SessionOptions options;

@@ -11,7 +11,7 @@
 #include "schedule/plan.h"
 #include "schedule/scaled_costs.h"
 #include "tandem/session.h"
-#include "tests/runtime/fake_lane.h"
+#include "tests/runtime/fake_platform.h"
 #include "tests/schedule/random_graph.h"
 #include "tests/schedule/speed_model.h"
 

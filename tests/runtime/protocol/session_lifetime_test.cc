@@ -8,7 +8,7 @@
 #include "profile/lane_crew.h"
 #include "schedule/schedule.h"
 #include "tandem/session.h"
-#include "tests/runtime/fake_lane.h"
+#include "tests/runtime/fake_platform.h"
 #include "tests/schedule/random_graph.h"
 
 namespace tandem {
@@ -73,6 +73,7 @@ TEST_P(SessionLifetimeTest, DestroyedWhileRunning) {
   const auto graph = make_graph();
   const std::vector<HostTensor> inputs = random_inputs(random_, *graph);
   slow_down();
+  int cancelled_runs = 0;
   for (int i = 0; i < 10; ++i) {
     auto session = create(graph);
     ASSERT_TRUE(session);
@@ -80,13 +81,17 @@ TEST_P(SessionLifetimeTest, DestroyedWhileRunning) {
     Session* const raw = session.get();
     std::thread runner([&, raw] {
       std::vector<HostTensor> outputs;
-      EXPECT_EQ(raw->run(inputs, &outputs).code(), StatusCode::kCancelled);
+      const Status status = raw->run(inputs, &outputs);
+      // On a busy machine, it may have come to its end.
+      EXPECT_TRUE(status.ok() || status.code() == StatusCode::kCancelled) << status.message();
+      cancelled_runs += !status.ok();
     });
     while (!inside_) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::microseconds(700 * i));
     session.reset();
     runner.join();
   }
+  EXPECT_GT(cancelled_runs, 0);
 }
 
 TEST_P(SessionLifetimeTest, DestroyedOrCancelledWhileItWaitsForTheLanes) {
@@ -107,7 +112,7 @@ TEST_P(SessionLifetimeTest, DestroyedOrCancelledWhileItWaitsForTheLanes) {
       ended = true;
     });
     if (destroy) {
-      std::this_thread::sleep_for(20ms);
+      while ((*crew)->waiting() == 0) std::this_thread::yield();
       session.reset();
     } else {
       // A cancel that comes before the run is for nobody.

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "schedule/schedule.h"
-#include "tests/runtime/fake_lane.h"
+#include "tests/runtime/fake_platform.h"
 #include "tests/schedule/random_graph.h"
 
 namespace tandem {
@@ -247,14 +247,16 @@ TEST_F(SessionTest, CancelFromAnotherThread) {
   const auto session = create();
   ASSERT_TRUE(session);
   std::atomic<bool> inside = false;
+  std::atomic<bool> cancelled = false;
   platform_->cpu().faults.set([&](const Slice&) {
     inside = true;
-    std::this_thread::sleep_for(20ms);
+    while (!cancelled) std::this_thread::sleep_for(1ms);
     return Status();
   });
   std::thread canceller([&] {
     while (!inside) std::this_thread::yield();
     session->cancel();
+    cancelled = true;
   });
   const std::vector<HostTensor> inputs = random_inputs(random_, *graph_);
   std::vector<HostTensor> outputs;
@@ -297,12 +299,12 @@ TEST_F(FallBackTest, RunsOnTheOtherLaneAndSaysSo) {
 }
 
 TEST_F(FallBackTest, AfterAStall) {
-  options_.deadline = 200ms;
+  options_.deadline = 400ms;
   const auto session = create();
   ASSERT_TRUE(session);
   std::atomic<bool> slow = true;
   platform_->queue().device_faults.set([&](const Slice&) {
-    if (slow.exchange(false)) std::this_thread::sleep_for(600ms);
+    if (slow.exchange(false)) std::this_thread::sleep_for(900ms);
     return Status();
   });
   const std::vector<HostTensor> inputs = random_inputs(random_, *graph_);
