@@ -1,0 +1,1 @@
+"""From ONNX to LiteRT: see tools/tflite_export.py."""
