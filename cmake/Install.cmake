@@ -20,7 +20,10 @@ install(TARGETS ${installed} EXPORT tandemTargets)
 if(TARGET tandem)
   install(TARGETS tandem)
   # `tandem bench model` and `tandem bench schedule` start them.
-  install(PROGRAMS tools/onnxruntime_worker.py tools/offline.py tools/offline_model.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tandem)
+  set(scripts ${CMAKE_INSTALL_DATADIR}/tandem)
+  install(PROGRAMS tools/engine_worker.py tools/onnxruntime_worker.py tools/litert_worker.py
+    tools/tflite_export.py tools/offline.py tools/offline_model.py DESTINATION ${scripts})
+  install(DIRECTORY tools/tflite DESTINATION ${scripts} FILES_MATCHING PATTERN "*.py")
 endif()
 install(DIRECTORY include/tandem ${CMAKE_BINARY_DIR}/generated/tandem
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")

@@ -1,29 +1,17 @@
 #!/usr/bin/env python3
-"""Runs a model with ONNX Runtime whenever a line asks for it; `tandem bench model` starts this.
+"""Runs a model with ONNX Runtime whenever a line asks for it: see engine_worker.py. One more request:
 
-Requests and answers are JSON objects, one a line, on stdin and stdout. An answer with "error" says what
-went wrong. The process ends when its stdin does.
-
-  {"do": "load", "model": FILE, "threads": N, "cores": [...], "inputs": {NAME: FILE.npy, ...},
-   "outputs": FOLDER}
-      -> {"version": TEXT, "load_ms": MS, "outputs": [FILE.npy, ...]}
-  {"do": "run"}
-      -> {"ms": MS, "preempted": whether the kernel took a core away from it meanwhile}
   {"do": "memory"}
       -> {"arena_bytes": N, "planned_bytes": N}
 
-The process runs on the given cores only, which its threads inherit. Between runs none of them spins:
-with one thread there is no pool, and otherwise the pool stops spinning at the end of a run.
+Between runs no thread spins: with one thread there is no pool, and otherwise the pool stops spinning at
+the end of a run.
 """
 
-import json
-import os
 import re
-import resource
-import signal
-import sys
 import time
-from pathlib import Path
+
+from engine_worker import EngineWorker, serve
 
 # Runs after which an arena has what later runs need: one to learn the pattern of activations, one to
 # take the block that it asks for.
@@ -34,27 +22,15 @@ INFO, QUIET = 1, 3
 AS_REQUESTED = 1
 
 
-class Worker:
-    def __init__(self):
-        self.session = None
-
-    def load(self, request):
-        os.sched_setaffinity(0, request["cores"])
-        # Here, and not above: what fails is an answer, and threads inherit the mask.
-        import numpy
+class OnnxRuntimeWorker(EngineWorker):
+    def start(self):
         import onnxruntime
 
-        self.numpy, self.onnxruntime = numpy, onnxruntime
-        self.model, self.threads = request["model"], request["threads"]
-        self.inputs = {name: numpy.load(path) for name, path in request["inputs"].items()}
+        self.onnxruntime = onnxruntime
         begin = time.perf_counter()
         self.session = self.create_session(self.options())
         load_ms = 1000 * (time.perf_counter() - begin)
-        files = []
-        for index, values in enumerate(self.session.run(None, self.inputs)):
-            files.append(str(Path(request["outputs"]) / f"{index}.npy"))
-            numpy.save(files[-1], numpy.ascontiguousarray(values))
-        return {"version": onnxruntime.__version__, "load_ms": load_ms, "outputs": files}
+        return {"version": onnxruntime.__version__, "load_ms": load_ms}
 
     def options(self):
         options = self.onnxruntime.SessionOptions()
@@ -68,13 +44,14 @@ class Worker:
             self.model, options, providers=["CPUExecutionProvider"]
         )
 
-    def run(self, _):
-        switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-        begin = time.perf_counter()
-        self.session.run(None, self.inputs)
-        ms = 1000 * (time.perf_counter() - begin)
-        now = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-        return {"ms": ms, "preempted": now != switches}
+    def infer(self):
+        self.results = self.session.run(None, self.inputs)
+
+    def outputs(self):
+        return self.results
+
+    def requests(self):
+        return {**super().requests(), "memory": self.memory}
 
     def memory(self, _):
         """What an arena takes for the activations and scratch of this model, from the log of a second
@@ -112,25 +89,5 @@ class Worker:
         return {"arena_bytes": sum(map(sum, taken)), "planned_bytes": planned}
 
 
-def main():
-    # Ctrl-C reaches the asker, too, which tells of it.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Whatever else is printed must not get between the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    worker = Worker()
-    known = {"load": worker.load, "run": worker.run, "memory": worker.memory}
-    for line in sys.stdin:
-        try:
-            request = json.loads(line)
-            answer = known[request["do"]](request)
-        except Exception as error:  # whatever happens is the asker's to judge
-            answer = {
-                "error": f"{type(error).__name__}: {error}",
-                "missing": isinstance(error, ImportError),
-            }
-        print(json.dumps(answer), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    serve(OnnxRuntimeWorker())

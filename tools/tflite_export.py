@@ -7,6 +7,7 @@ an error that names it. Shapes must be fixed.
 """
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -67,11 +68,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("source", type=Path, help="the ONNX file")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the .tflite file to write")
+    parser.add_argument("--json", action="store_true", help="print what was made as JSON")
     arguments = parser.parse_args()
     try:
         made = export(arguments.source, arguments.output)
     except (ExportError, OSError) as error:
         sys.exit(f"tflite_export.py: {arguments.source}: {error}")
+    if arguments.json:
+        print(json.dumps(made))
+        return
     counts = {name: made["operators"].count(name) for name in sorted(set(made["operators"]))}
     print(", ".join(f"{count} {name}" for name, count in counts.items()))
     for kind in ("inputs", "outputs"):

@@ -30,7 +30,10 @@ class Install(unittest.TestCase):
 
     def test_the_binary_runs_from_there(self):
         self.assertIn("resnet50", run(self.prefix / "bin/tandem", "zoo", "list"))
-        self.assertTrue((self.prefix / "share/tandem/onnxruntime_worker.py").exists())
+        scripts = self.prefix / "share/tandem"
+        for name in ("onnxruntime_worker.py", "litert_worker.py", "engine_worker.py",
+                     "tflite_export.py", "tflite/graph.py"):
+            self.assertTrue((scripts / name).exists(), name)
 
     def test_another_project_builds_against_it(self):
         build = self.folder / "build"

@@ -164,6 +164,16 @@ class Emitter:
                            **options)
         self.views[node.outputs[0]] = view.on(tensor)
 
+    def same(self, node):
+        """Its result is its input."""
+        self.views[node.outputs[0]] = self.view(node, 0)
+        self.keep_sign(node)
+
+    def keep_sign(self, node, inputs=None):
+        """Where none of these inputs, by default the first, is negative, no result is."""
+        if all(name in self.nonnegative for name in inputs or node.inputs[:1]):
+            self.nonnegative.update(node.outputs)
+
     def binary(self, node, operator, fused=True):
         """Elementwise, with broadcasting."""
         options = {"fusedActivationFunction": Activation.NONE} if fused else {}

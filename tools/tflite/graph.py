@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
@@ -37,7 +38,10 @@ class Node:
 
 class Graph:
     def __init__(self, path):
-        model = onnx.load(path)
+        try:
+            model = onnx.load(path)
+        except DecodeError as error:
+            raise ExportError("no ONNX file") from error
         onnx_graph = model.graph
         self.opset = next((o.version for o in model.opset_import if not o.domain), 1)
         self.constants = {t.name: numpy_helper.to_array(t) for t in onnx_graph.initializer}

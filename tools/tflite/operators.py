@@ -5,7 +5,8 @@ from math import prod
 import numpy as np
 
 from . import windows
-from .emitter import Activation
+from .emitter import Activation, Emitter
+from .graph import batch_norm_affine
 from .views import View
 
 
@@ -115,8 +116,8 @@ def binary(emitter, node):
     if len(node.inputs) != 2:
         node.fail(f"of {len(node.inputs)} tensors")
     if node.op in FUSING:
-        if node.op == "Add" and all(name in emitter.nonnegative for name in node.inputs):
-            emitter.nonnegative.add(node.outputs[0])
+        if node.op == "Add":
+            emitter.keep_sign(node, node.inputs)
         emitter.binary(node, FUSING[node.op])
     else:
         emitter.binary(node, PLAIN[node.op], fused=False)
@@ -132,8 +133,6 @@ def power(emitter, node):
 
 def batch_norm(emitter, node):
     """One that no convolution comes before."""
-    from .graph import batch_norm_affine
-
     view = emitter.view(node, 0)
     order = view.order()
     tensor = emitter.in_order(view, order)
@@ -227,8 +226,7 @@ def concat(emitter, node):
     shape = list(emitter.writer.shape(inputs[0]))
     place = order.index(axis)
     shape[place] = sum(emitter.writer.shape(tensor)[place] for tensor in inputs)
-    if all(name in emitter.nonnegative for name in node.inputs):
-        emitter.nonnegative.add(node.outputs[0])
+    emitter.keep_sign(node, node.inputs)
     emitter.result(node, "CONCATENATION", inputs, tuple(shape), order, axis=place)
 
 
@@ -238,8 +236,7 @@ def concat(emitter, node):
 def reviewed(emitter, node, dims):
     """The same elements as a tensor of these extents."""
     name, view = node.outputs[0], emitter.view(node, 0)
-    if node.inputs[0] in emitter.nonnegative:
-        emitter.nonnegative.add(name)
+    emitter.keep_sign(node)
     emitter.views[name] = view.reshaped(dims)
     if emitter.views[name] is None:
         tensor = emitter.in_order(view, range(len(view.dims)))
@@ -282,8 +279,7 @@ def transpose(emitter, node):
     view = emitter.view(node, 0)
     order = node.attribute("perm", list(reversed(range(len(view.dims)))))
     emitter.views[node.outputs[0]] = view.transposed(order)
-    if node.inputs[0] in emitter.nonnegative:
-        emitter.nonnegative.add(node.outputs[0])
+    emitter.keep_sign(node)
 
 
 def expand(emitter, node):
@@ -295,12 +291,6 @@ def expand(emitter, node):
         return
     tensor = emitter.in_order(view, range(len(dims)))
     emitter.result(node, "BROADCAST_TO", [tensor, emitter.shape_constant(dims)], dims)
-
-
-def identity(emitter, node):
-    emitter.views[node.outputs[0]] = emitter.view(node, 0)
-    if node.inputs[0] in emitter.nonnegative:
-        emitter.nonnegative.add(node.outputs[0])
 
 
 # --- parts ---
@@ -338,10 +328,9 @@ def split(emitter, node):
     even = -(-view.dims[axis] // parts)
     default = [min(even, view.dims[axis] - i * even) for i in range(parts)]
     sizes = emitter.integers(node, 1, "split", default)
+    emitter.keep_sign(node)
     begin = 0
     for name, size in zip(node.outputs, sizes):
-        if node.inputs[0] in emitter.nonnegative:
-            emitter.nonnegative.add(name)
         emitter.views[name] = narrow(emitter, view, axis, begin, size, name)
         begin += size
 
@@ -383,6 +372,6 @@ HANDLERS = {
     "BatchNormalization": batch_norm, "Softmax": softmax, "LayerNormalization": layer_norm,
     "ReduceMean": reduce_mean, "Concat": concat, "Reshape": reshape, "Flatten": flatten,
     "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Transpose": transpose, "Expand": expand,
-    "Identity": identity, "Dropout": identity, "Split": split, "Slice": slice_, "Gather": gather,
+    "Identity": Emitter.same, "Dropout": Emitter.same, "Split": split, "Slice": slice_, "Gather": gather,
     **{op: unary for op in UNARY}, **{op: binary for op in (*FUSING, *PLAIN)}, **windows.HANDLERS,
 }

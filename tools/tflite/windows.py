@@ -155,6 +155,9 @@ def pool(emitter, node):
     windows = windows_of(node, (height, width), sizes)
     shape = (batch, windows[0].output, windows[1].output, channels)
     nonnegative = node.inputs[0] in emitter.nonnegative
+    if all(w.size == w.stride == 1 and w.is_valid() for w in windows):
+        emitter.same(node)
+        return
     padding, shares = padding_of(windows), None
     average = node.op == "AveragePool"
     counted = shares_of_elements(node, windows) if average else None
@@ -165,8 +168,7 @@ def pool(emitter, node):
     options = {"padding": padding, **strides_of(windows), "filterHeight": sizes[0],
                "filterWidth": sizes[1], "options_type": "Pool2DOptions"}
     operator = "AVERAGE_POOL_2D" if average else "MAX_POOL_2D"
-    if nonnegative:
-        emitter.nonnegative.add(node.outputs[0])
+    emitter.keep_sign(node)
     if shares is None:
         emitter.result(node, operator, [image], shape, IMAGE, **options)
         return
@@ -195,8 +197,7 @@ def shares_of_elements(node, windows):
 def global_average(emitter, node):
     image = emitter.image(node)
     batch, _, _, channels = emitter.writer.shape(image)
-    if node.inputs[0] in emitter.nonnegative:
-        emitter.nonnegative.add(node.outputs[0])
+    emitter.keep_sign(node)
     emitter.result(node, "MEAN", [image, emitter.shape_constant((1, 2))], (batch, 1, 1, channels),
                    IMAGE, options_type="ReducerOptions", keepDims=True)
 
@@ -228,8 +229,7 @@ def resize(emitter, node):
         operator = "RESIZE_BILINEAR"
     if not known:
         node.fail(f"mode {mode}, {where} with these sizes has no counterpart in LiteRT")
-    if node.inputs[0] in emitter.nonnegative:
-        emitter.nonnegative.add(node.outputs[0])
+    emitter.keep_sign(node)
     emitter.result(node, operator, [image, emitter.shape_constant(sizes[2:])], shape, IMAGE,
                    halfPixelCenters="half_pixel" in where, alignCorners=where == "align_corners")
 

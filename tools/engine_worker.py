@@ -1,0 +1,83 @@
+"""What the scripts share that run a model in another engine whenever a line asks for it; `tandem bench
+model` starts them.
+
+Requests and answers are JSON objects, one a line, on stdin and stdout. An answer with "error" says what
+went wrong. The process ends when its stdin does.
+
+  {"do": "load", "model": FILE, "threads": N, "cores": [...], "inputs": {NAME: FILE.npy, ...},
+   "outputs": FOLDER}
+      -> {"version": TEXT, "load_ms": MS, "outputs": [FILE.npy, ...],
+          "facts": {what else there is to say, if anything}}
+  {"do": "run"}
+      -> {"ms": MS, "preempted": whether the kernel took a core away from it meanwhile}
+
+The process runs on the given cores only, which its threads inherit.
+"""
+
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from pathlib import Path
+
+
+class NotPossible(Exception):
+    """The engine cannot have this model: nobody's fault."""
+
+
+class EngineWorker:
+    """An engine adds start(), which loads the model and says what is known of it, {"version", "load_ms",
+    "facts"}; infer(), which is timed; and outputs(), arrays in the model's order."""
+
+    def load(self, request):
+        os.sched_setaffinity(0, request["cores"])
+        # Here, and not above: what fails is an answer, and threads inherit the mask.
+        import numpy
+
+        self.model, self.threads = request["model"], request["threads"]
+        self.folder = Path(request["outputs"])
+        self.inputs = {name: numpy.load(path) for name, path in request["inputs"].items()}
+        answer = self.start()
+        self.prepare()
+        self.infer()
+        answer["outputs"] = []
+        for index, values in enumerate(self.outputs()):
+            answer["outputs"].append(str(self.folder / f"{index}.npy"))
+            numpy.save(answer["outputs"][-1], numpy.ascontiguousarray(values))
+        return answer
+
+    def prepare(self):
+        """What comes before every inference and is not timed."""
+
+    def run(self, _):
+        self.prepare()
+        switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        begin = time.perf_counter()
+        self.infer()
+        ms = 1000 * (time.perf_counter() - begin)
+        now = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        return {"ms": ms, "preempted": now != switches}
+
+    def requests(self):
+        return {"load": self.load, "run": self.run}
+
+
+def serve(worker):
+    # Ctrl-C reaches the asker, too, which tells of it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Whatever else is printed must not get between the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    known = worker.requests()
+    for line in sys.stdin:
+        try:
+            request = json.loads(line)
+            answer = known[request["do"]](request)
+        except Exception as error:  # whatever happens is the asker's to judge
+            answer = {
+                "error": f"{type(error).__name__}: {error}",
+                "missing": isinstance(error, (ImportError, NotPossible)),
+            }
+        print(json.dumps(answer), file=answers, flush=True)
