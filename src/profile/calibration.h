@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "schedule/cost_table.h"
 
 namespace tandem {
+
+class SliceMeasurement;
 
 struct CalibrationOptions {
   double seconds = 5;       // that measurements may take, about; compilers aside
@@ -50,7 +53,7 @@ class Calibration : public CostModel {
   int missing() const { return missing_; }
 
  private:
-  class Measurement;
+  using SliceTimes = std::map<SliceSize, double>;
   // Time by size along one axis, ascending.
   using Curve = std::vector<std::pair<int64_t, double>>;
   struct OperatorCosts {
@@ -59,8 +62,15 @@ class Calibration : public CostModel {
   };
 
   Calibration(const Graph& graph, int lanes) : graph_(graph), costs_(lanes), overhead_us_(lanes) {}
-  void build(const std::vector<std::string>& signatures, const std::vector<std::string>& lane_names,
+  Status measure_stages(SliceMeasurement* measurement);
+  Status refine(const LaneCrew& crew, SliceMeasurement* measurement,
+                const std::function<void()>& build);
+  // Costs from what the data have.
+  void build(const std::vector<std::string>& signatures, const LaneCrew& crew,
              const CalibrationData& data);
+  void build_whole(int lane, const std::vector<std::string>& signatures,
+                   const std::vector<const SliceTimes*>& times);
+  void build_curves(int lane, OperatorId op, const SliceTimes& times);
   // The parts of the best divisions by what is known, by lane.
   std::vector<std::vector<Slice>> best_parts(const LaneCrew& crew,
                                              const std::vector<OperatorId>& operators) const;
