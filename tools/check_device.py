@@ -94,7 +94,8 @@ class Device:
         """The same table as in docs/results.md, on these lanes."""
         shown, report = self.command(
             "bench", "model", *self.models, "--strategy", ",".join(NETWORK_STRATEGIES),
-            "--onnxruntime-threads", "2", "--runs", str(self.runs), *self.model_options,
+            "--onnxruntime-threads", "2", "--litert-threads", "2", "--runs", str(self.runs),
+            *self.model_options,
         )
         return shown + Results.networks_text(report["models"]) + "\n" + conditions(report)
 
@@ -131,10 +132,14 @@ def main():
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--models", nargs="*", default=RESULTS_NETWORKS, help="of section Strategies")
     parser.add_argument("--onnxruntime", help="the Python to run ONNX Runtime with, or none")
+    parser.add_argument("--litert", help="the Python to run LiteRT with, or none")
     parser.add_argument("-o", "--output", required=True, help="the Markdown file to write")
     parser.add_argument("lane_options", nargs="*", help="after `--`: options of every command")
     arguments = parser.parse_args()
-    model_options = ["--onnxruntime", arguments.onnxruntime] if arguments.onnxruntime else []
+    model_options = []
+    for engine in ("onnxruntime", "litert"):
+        if python := getattr(arguments, engine):
+            model_options += [f"--{engine}", python]
     device = Device(arguments.tandem, arguments.lane_options, arguments.runs, arguments.models,
                     model_options)
     parts = [f"## {arguments.title}\n"]

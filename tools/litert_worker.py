@@ -52,7 +52,7 @@ class LiteRtWorker(EngineWorker):
             "version": importlib.metadata.version("ai-edge-litert"),
             "load_ms": 1000 * (ready - converted),
             "facts": {
-                "convert_ms": 1000 * (converted - begin),
+                "convert_ms": round(1000 * (converted - begin), 1),
                 "operators": len(made["operators"]),
                 "operators_outside_xnnpack": self.outside_xnnpack(len(made["operators"]), log),
             },

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 from results_predictors import PredictorResults
@@ -164,7 +165,8 @@ class Results(PredictorResults):
     def bench_all(self):
         """Every network on each lane alone: several sections show this one measurement."""
         return self.command(
-            "bench", "model", "--all", "--strategy", "cpu,gpu", "--runs", LANE_RUNS
+            "bench", "model", "--all", "--strategy", "cpu,gpu", "--litert", "none", "--runs",
+            LANE_RUNS,
         )
 
     def lanes(self):
@@ -283,7 +285,7 @@ class Results(PredictorResults):
     def networks(self):
         command, report = self.command(
             "bench", "model", *NETWORKS, "--strategy", ",".join(NETWORK_STRATEGIES),
-            "--onnxruntime-threads", 2, "--runs", NETWORK_RUNS,
+            "--onnxruntime-threads", 2, "--litert-threads", 2, "--runs", NETWORK_RUNS,
         )
         return "Networks", command, self.networks_text(report["models"]), report
 
@@ -292,7 +294,6 @@ class Results(PredictorResults):
         """Tables of `bench model`: strategies measured, predicted, and what sessions take."""
         rows = []
         for model in models:
-            rival = model["onnxruntime_ms"]
             joint = model["strategies"]["joint"]
             medians = {s: model["strategies"][s]["median_ms"] for s in NETWORK_STRATEGIES}
             verdict = ""
@@ -304,22 +305,46 @@ class Results(PredictorResults):
                     f"{100 * joint['spread']:.0f}%", f"{model['speedup_joint']:.2f}",
                     f"{model['limit']:.2f}", f"{model['of_limit']:.2f}{verdict}",
                     f"{100 * (medians['joint'] / min(medians.values()) - 1):.1f}%",
-                    *(("", "") if rival is None
-                      else (f"{rival:.2f}", f"{joint['over_onnxruntime']:.2f}")),
+                    *cls.beside(model, joint, "onnxruntime"), *cls.beside(model, joint, "litert"),
                 ]
             )
         header = [
             "network", *NETWORK_STRATEGIES, "spread of joint", "joint over best lane", "limit",
             f"share of limit (target {OF_LIMIT_TARGET})", "behind the best strategy",
-            "ONNX Runtime, 2 threads", "joint over ONNX Runtime",
+            "ONNX Runtime, 2 threads", "joint over ONNX Runtime", "LiteRT, 2 threads",
+            "joint over LiteRT",
         ]
         probes = [m[key] for m in models for key in ("probe_before", "probe_after")]
         text = (
-            "Milliseconds an inference, medians of interleaved runs; ONNX Runtime has the cores of "
-            "both lanes. Limit: 1 + t_fast / t_slow of the two faster lanes alone. Targets: within 2% of the "
-            "best strategy, at most 1.1 times ONNX Runtime's time. " + probe_text(probes)
+            "Milliseconds an inference, medians of interleaved runs; ONNX Runtime and LiteRT have the "
+            f"cores of both lanes. {cls.litert_text(models)}Limit: 1 + t_fast / t_slow of the two faster "
+            "lanes alone. Targets: within 2% of the best strategy, at most 1.1 times ONNX Runtime's "
+            "time. " + probe_text(probes)
         )
         return text + table(header, rows) + "\n" + cls.predictions(models) + "\n" + cls.sessions(models)
+
+    @staticmethod
+    def beside(model, joint, engine):
+        """Another engine's time, and joint's over it."""
+        time = model.get(f"{engine}_ms")
+        return ("", "") if time is None else (f"{time:.2f}", f"{joint[f'over_{engine}']:.2f}")
+
+    @staticmethod
+    def litert_text(models):
+        """Which LiteRT, and what its figures are of."""
+        facts = [m["litert"] for m in models if m.get("litert_ms") is not None]
+        if not facts:
+            return ""
+        outside = Counter()
+        for fact in facts:
+            outside.update(fact["operators_outside_xnnpack"])
+        own = ", ".join(f"{count} {name}" for name, count in outside.items())
+        worst = max(fact["max_relative_difference"] for fact in facts)
+        return (
+            f"LiteRT {facts[0]['version']} runs what tools/tflite_export.py makes of the same ONNX files, "
+            f"with its XNNPACK delegate ({own or 'no operator'} outside it); its outputs differ from "
+            f"Tandem's by at most {worst:.0e} of the greatest. "
+        )
 
     @staticmethod
     def predictions(models):

@@ -121,12 +121,30 @@ std::vector<std::string> given_but(const CLI::App& app, const std::vector<CLI::O
   return arguments;
 }
 
+void add_engine(CLI::App& app, const EngineKind& kind, EngineFlags* flags) {
+  const std::string flag = fmt::format("--{}", kind.key);
+  app.add_option(flag, flags->python,
+                 fmt::format("The Python to run {} with; 'none': leave it out (default: "
+                             ".venv/bin/python of the source tree)",
+                             kind.name));
+  app.add_option(flag + "-threads", flags->threads,
+                 fmt::format("{}'s threads, on as many of the lanes' cores, the CPU lane's first",
+                             kind.name))
+      ->check(at_least(1))
+      ->capture_default_str();
+  app.add_option(flag + "-seconds", flags->seconds,
+                 fmt::format("Give {} up when an answer takes longer", kind.name))
+      ->check(at_least(1))
+      ->capture_default_str();
+}
+
 void add_bench_model(CLI::App& bench, Status* outcome) {
   const auto flags = std::make_shared<BenchModelFlags>();
   // `inter` is the better of its two kinds, and `exact` is for small problems.
   flags->strategies = {"cpu", "gpu", "inter", "intra", "chain", "joint"};
   CLI::App* model = bench.add_subcommand(
-      "model", "Whole networks: strategies and ONNX Runtime in turn, memory, initialization");
+      "model",
+      "Whole networks: strategies, ONNX Runtime and LiteRT in turn, memory, initialization");
   model->add_option("models", flags->models, "Networks of 'tandem zoo list', or ONNX files");
   model->add_flag("--all", flags->all, "Every network of the zoo but the tiny ones");
   model
@@ -140,19 +158,7 @@ void add_bench_model(CLI::App& bench, Status* outcome) {
   model->add_option("--runs,--num_runs", flags->runs, "Timed rounds")
       ->check(at_least(1))
       ->capture_default_str();
-  model->add_option("--onnxruntime", flags->onnxruntime,
-                    "The Python to run ONNX Runtime with; 'none': leave it out (default: "
-                    ".venv/bin/python of the source tree)");
-  model
-      ->add_option("--onnxruntime-threads", flags->onnxruntime_threads,
-                   "ONNX Runtime's threads, on as many of the lanes' cores, the CPU lane's first")
-      ->check(at_least(1))
-      ->capture_default_str();
-  model
-      ->add_option("--onnxruntime-seconds", flags->onnxruntime_seconds,
-                   "Give ONNX Runtime up when an answer takes longer")
-      ->check(at_least(1))
-      ->capture_default_str();
+  for (size_t i = 0; i < kEngines.size(); ++i) add_engine(*model, *kEngines[i], &flags->engines[i]);
   model->add_flag("--json", flags->json, "Print JSON");
   const std::vector<CLI::Option*> own = model->get_options({});
   model->add_option("--deadline-ms", flags->deadline_ms, "A run that takes longer fails")

@@ -1,9 +1,11 @@
 // The commands under `tandem bench` that have files of their own.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
+#include "cli/engine_process.h"
 #include "cli/flags.h"
 #include "tandem/session.h"
 #include "tandem/status.h"
@@ -46,9 +48,7 @@ struct BenchModelFlags {
   int warmup = 2;
   int runs = 10;
   int64_t deadline_ms = 10'000;
-  std::string onnxruntime;  // a Python with the package; empty: the one of the source tree
-  int onnxruntime_threads = 1;
-  int onnxruntime_seconds = 60;
+  std::array<EngineFlags, kEngines.size()> engines;
   // Those of the above that `tandem run` has, too, as they were given.
   std::vector<std::string> shared_arguments;
   bool json = false;

@@ -1,5 +1,5 @@
-// `tandem bench model`: whole networks, strategies in turn, beside ONNX Runtime in a process of its
-// own.
+// `tandem bench model`: whole networks, strategies in turn, beside other engines in processes of
+// their own.
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -60,9 +60,9 @@ StatusOr<std::vector<Candidate>> candidates_of(const BenchModelFlags& flags) {
   return candidates;
 }
 
-// --- ONNX Runtime's part ---
+// --- the other engines' part ---
 
-// The first CPU lane's cores come first: with one thread ONNX Runtime has the core of that lane.
+// The first CPU lane's cores come first: with one thread an engine has the core of that lane.
 std::vector<int> cores_for(const Platform& platform, int threads) {
   std::vector<int> cores;
   for (const auto& lane : platform.lanes()) {
@@ -72,38 +72,41 @@ std::vector<int> cores_for(const Platform& platform, int threads) {
   return cores;
 }
 
-Rival start_rival(const BenchModelFlags& flags, const Platform& platform, const Model& model,
-                  const std::string& file, const std::vector<HostTensor>& inputs,
-                  const std::string& folder) {
+Rival start_rival(const EngineKind& kind, const EngineFlags& flags, const Platform& platform,
+                  const Model& model, const std::string& file,
+                  const std::vector<HostTensor>& inputs, const std::string& folder) {
   Rival rival;
-  rival.threads = flags.onnxruntime_threads;
+  rival.kind = &kind;
+  rival.threads = flags.threads;
   rival.cores = cores_for(platform, rival.threads);
-  const Progress progress(model.name() + ": preparing ONNX Runtime");
-  OnnxRuntimeOptions options;
-  options.python = flags.onnxruntime;
-  options.threads = rival.threads;
-  options.cores = rival.cores;
-  options.patience = std::chrono::seconds(flags.onnxruntime_seconds);
-  StatusOr<OnnxRuntime> runtime = OnnxRuntime::start(options, file, model.inputs(), inputs, folder);
-  if (!runtime.ok()) {
-    rival.fail(runtime.status());
-    rival.missing = flags.onnxruntime.empty() && runtime.status().code() == StatusCode::kNotFound;
+  if (!flags.wanted()) {
+    rival.error = "not asked for";
+    rival.missing = true;
     return rival;
   }
-  rival.version = runtime->version();
-  rival.load_ms = runtime->load_ms();
-  rival.outputs = runtime->outputs();
-  rival.runtime.emplace(*std::move(runtime));
-  // Not all versions tell of their memory. If it was more than that, runs fail, too.
-  const StatusOr<OnnxRuntime::Memory> memory = rival.runtime->measure_memory();
+  const Progress progress(fmt::format("{}: preparing {}", model.name(), kind.name));
+  StatusOr<EngineProcess> process =
+      EngineProcess::start(kind, flags, rival.cores, file, model.inputs(), inputs, folder);
+  if (!process.ok()) {
+    rival.fail(process.status());
+    rival.missing = flags.by_default() && process.status().code() == StatusCode::kNotFound;
+    return rival;
+  }
+  rival.version = process->version();
+  rival.load_ms = process->load_ms();
+  rival.facts = process->facts();
+  rival.outputs = process->outputs();
+  rival.process.emplace(*std::move(process));
+  // Not all engines and versions tell of their memory. If it was more than that, runs fail, too.
+  const StatusOr<EngineProcess::Memory> memory = rival.process->measure_memory();
   if (memory.ok()) rival.memory = *memory;
   return rival;
 }
 
-// A failure of ONNX Runtime's ends its part only.
+// A failure of another engine's ends its part only.
 void run_once(Rival& rival, bool timed) {
-  if (!rival.runtime) return;
-  const StatusOr<OnnxRuntime::Run> run = rival.runtime->run();
+  if (!rival.process) return;
+  const StatusOr<EngineProcess::Run> run = rival.process->run();
   if (!run.ok()) {
     rival.fail(run.status());
   } else if (timed) {
@@ -113,10 +116,10 @@ void run_once(Rival& rival, bool timed) {
 
 // --- one model ---
 
-// Loads the model, for ONNX Runtime, too: all that takes a folder of files.
-StatusOr<std::vector<HostTensor>> load_for_both(const BenchModelFlags& flags,
-                                                const Candidate& candidate,
-                                                const Platform& platform, ModelReport& report) {
+// Loads the model, for the other engines, too: all that takes a folder of files.
+StatusOr<std::vector<HostTensor>> load_for_all(const BenchModelFlags& flags,
+                                               const Candidate& candidate, const Platform& platform,
+                                               ModelReport& report) {
   // An end at once would leave the folder behind, with hundreds of megabytes in it.
   const InterruptWatch interrupt;
   TANDEM_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::create());
@@ -136,13 +139,11 @@ StatusOr<std::vector<HostTensor>> load_for_both(const BenchModelFlags& flags,
     TANDEM_RETURN_IF_ERROR(initialization.status());
     report.initialization = *initialization;
   }
-  if (flags.onnxruntime != "none") {
-    report.rival = start_rival(flags, platform, *report.model, file, inputs, folder.path());
-  } else {
-    report.rival.error = "not asked for";
-    report.rival.missing = true;
+  for (size_t i = 0; i < kEngines.size(); ++i) {
+    report.rivals.push_back(start_rival(*kEngines[i], flags.engines[i], platform, *report.model,
+                                        file, inputs, folder.path()));
+    if (InterruptWatch::seen()) return cancelled("interrupted while it was loaded");
   }
-  if (InterruptWatch::seen()) return cancelled("interrupted while it was loaded");
   return inputs;
 }
 
@@ -181,7 +182,7 @@ StatusOr<ModelReport> measure_model(const BenchModelFlags& flags, const Candidat
   ModelReport report;
   report.name = candidate.name;
   TANDEM_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs,
-                          load_for_both(flags, candidate, *platform, report));
+                          load_for_all(flags, candidate, *platform, report));
   const Model& model = *report.model;
   SessionOptions options;
   options.calibration_dir = flags.platform.calibration_dir();
@@ -199,10 +200,12 @@ StatusOr<ModelReport> measure_model(const BenchModelFlags& flags, const Candidat
   for (Contender& contender : report.contenders) {
     turns.emplace_back([&](bool timed) { return run_once(contender, inputs, timed); });
   }
-  turns.emplace_back([&](bool timed) {
-    run_once(report.rival, timed);
-    return Status();
-  });
+  for (Rival& rival : report.rivals) {
+    turns.emplace_back([&](bool timed) {
+      run_once(rival, timed);
+      return Status();
+    });
+  }
   std::vector<int> cores;
   for (const auto& lane : platform->lanes()) {
     cores.insert(cores.end(), lane->info().cores.begin(), lane->info().cores.end());
@@ -213,7 +216,7 @@ StatusOr<ModelReport> measure_model(const BenchModelFlags& flags, const Candidat
     return cancelled("interrupted before all runs were made");
   }
   report.after = probe(cores);
-  report.rival.runtime.reset();
+  for (Rival& rival : report.rivals) rival.process.reset();
   report.conditions = conditions.to_json(*platform);
   return report;
 }
@@ -232,7 +235,7 @@ Status bench_model(const BenchModelFlags& flags) {
   std::vector<nlohmann::json> models;
   // A model that fails does not take the others' figures with it.
   std::vector<Status> failures;
-  std::set<std::string> missing;
+  std::set<std::string> notes;
   for (const Candidate& candidate : candidates) {
     const StatusOr<ModelReport> report = measure_model(flags, candidate, platform);
     if (!report.ok()) {
@@ -247,10 +250,13 @@ Status bench_model(const BenchModelFlags& flags) {
     }
     models.push_back(report_json(*report, lane_names));
     if (!flags.json) print_report(*report, lane_names);
-    if (const Status verdict = judge(*report); !verdict.ok()) failures.push_back(verdict);
-    if (report->rival.missing && flags.onnxruntime != "none" &&
-        missing.insert(report->rival.error).second) {
-      fmt::print(stderr, "warning: no figures of ONNX Runtime: {}\n", report->rival.error);
+    const std::vector<Status> verdicts = judge(*report);
+    failures.insert(failures.end(), verdicts.begin(), verdicts.end());
+    for (size_t i = 0; i < report->rivals.size(); ++i) {
+      const Rival& rival = report->rivals[i];
+      if (!rival.missing || !flags.engines[i].wanted()) continue;
+      const std::string note = fmt::format("no figures of {}: {}", rival.kind->name, rival.error);
+      if (notes.insert(note).second) fmt::print(stderr, "warning: {}\n", note);
     }
   }
   if (flags.json) {

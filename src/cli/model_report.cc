@@ -6,6 +6,7 @@
 
 #include "cli/conditions.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "graph/graph.h"
 #include "platform/topology.h"
 
@@ -58,8 +59,12 @@ nlohmann::json strategy_json(const ModelReport& report, size_t index,
   nlohmann::json json = times_json(contender.milliseconds);
   if (report.predicted_ms[index] > 0) json["predicted_ms"] = report.predicted_ms[index];
   json.update(session_json(contender, *report.model, lane_names));
-  if (const auto ratio = report.ratio(contender)) json["over_onnxruntime"] = *ratio;
-  if (const auto off = report.difference_of(contender)) {
+  for (const Rival& rival : report.rivals) {
+    if (const auto ratio = rival.ratio(contender)) {
+      json[fmt::format("over_{}", rival.kind->key)] = *ratio;
+    }
+  }
+  if (const auto off = difference_of(contender, report.rivals.front())) {
     json["max_difference"] = off->absolute;
     json["max_relative_difference"] = off->relative;
   }
@@ -71,8 +76,20 @@ nlohmann::json strategy_json(const ModelReport& report, size_t index,
   return json;
 }
 
-nlohmann::json rival_json(const Rival& rival) {
+// Of all strategies' outputs from this engine's, relative to the greatest output.
+std::optional<double> greatest_difference(const ModelReport& report, const Rival& rival) {
+  std::optional<double> greatest;
+  for (const Contender& contender : report.contenders) {
+    const auto off = difference_of(contender, rival);
+    if (off) greatest = std::max(greatest.value_or(0), off->relative);
+  }
+  return greatest;
+}
+
+nlohmann::json rival_json(const ModelReport& report, const Rival& rival) {
   nlohmann::json json = times_json(rival.milliseconds);
+  json.update(rival.facts);
+  if (const auto off = greatest_difference(report, rival)) json["max_relative_difference"] = *off;
   json["version"] = rival.version;
   json["cores"] = rival.cores;
   json["load_ms"] = rival.load_ms;
@@ -85,7 +102,7 @@ nlohmann::json rival_json(const Rival& rival) {
 
 }  // namespace
 
-std::optional<Difference> ModelReport::difference_of(const Contender& contender) const {
+std::optional<Difference> difference_of(const Contender& contender, const Rival& rival) {
   if (rival.outputs.empty()) return std::nullopt;
   return difference(contender.outputs, rival.outputs);
 }
@@ -95,23 +112,24 @@ nlohmann::json report_json(const ModelReport& report, const std::vector<std::str
                          {"operators", report.model->graph().operators().size()},
                          {"load_ms", load_times_json(report.model->load_times())},
                          {"strategies", nlohmann::json::object()},
-                         {"onnxruntime_ms", nullptr},
-                         {"onnxruntime_threads", report.rival.threads},
                          {"probe_before", to_json(report.before)},
                          {"probe_after", to_json(report.after)},
                          {"conditions", report.conditions}};
   for (size_t i = 0; i < report.contenders.size(); ++i) {
     json["strategies"][report.contenders[i].strategy] = strategy_json(report, i, lane_names);
   }
-  if (report.rival.has_time()) {
-    json["onnxruntime_ms"] = report.rival.milliseconds.summary().median;
-  }
   if (report.initialization) json.update(to_json(*report.initialization));
-  if (!report.rival.version.empty()) {
-    json["onnxruntime"] = rival_json(report.rival);
-    json["onnxruntime_init_ms"] = report.rival.load_ms;
+  for (const Rival& rival : report.rivals) {
+    const std::string key = rival.kind->key;
+    json[key + "_ms"] = nullptr;
+    if (rival.has_time()) json[key + "_ms"] = rival.milliseconds.summary().median;
+    json[key + "_threads"] = rival.threads;
+    if (!rival.version.empty()) {
+      json[key] = rival_json(report, rival);
+      json[key + "_init_ms"] = rival.load_ms;
+    }
+    if (!rival.error.empty()) json[key + "_error"] = rival.error;
   }
-  if (!report.rival.error.empty()) json["onnxruntime_error"] = report.rival.error;
   const auto limit = report.limit();
   if (limit) json["limit"] = limit->speed_up;
   if (const Contender* joint = report.joint()) {
@@ -142,46 +160,61 @@ void print_report(const ModelReport& report, const std::vector<std::string>& lan
       text += fmt::format("   predicted {:.3f} ({:+.0f}%)", predicted,
                           100 * (predicted / contender.milliseconds.summary().median - 1));
     }
-    if (const auto ratio = report.ratio(contender)) {
-      text += fmt::format("   {:.2f}x ONNX Runtime's time", *ratio);
+    std::vector<std::string> notes;
+    for (const Rival& rival : report.rivals) {
+      if (const auto ratio = rival.ratio(contender)) {
+        notes.push_back(fmt::format("{:.2f}x {}'s time", *ratio, rival.kind->name));
+      }
     }
     if (limit) {
-      text +=
-          fmt::format(", {:.2f} of the limit",
-                      limit->best_ms / contender.milliseconds.summary().median / limit->speed_up);
+      notes.push_back(
+          fmt::format("{:.2f} of the limit",
+                      limit->best_ms / contender.milliseconds.summary().median / limit->speed_up));
     }
-    if (const auto off = report.difference_of(contender)) {
-      text += fmt::format(", outputs differ by {:.1e}", off->absolute);
+    for (const Rival& rival : report.rivals) {
+      if (const auto off = difference_of(contender, rival)) {
+        notes.push_back(fmt::format("outputs differ from {}'s by {:.1e} of the greatest",
+                                    rival.kind->name, off->relative));
+      }
     }
+    if (!notes.empty()) text += fmt::format("   {}", fmt::join(notes, ", "));
     fmt::print("{}\n{}", text, session_text(contender, *report.model, lane_names, "    "));
   }
   if (report.initialization) {
     fmt::print("  joint in a process of its own: {}\n", to_text(*report.initialization, ""));
   }
-  if (report.rival.has_time()) {
-    fmt::print("{}   version {}, {} threads on cores {}, ready after {:.0f} ms\n",
-               line("onnxruntime", report.rival.milliseconds), report.rival.version,
-               report.rival.threads, to_processor_list(report.rival.cores), report.rival.load_ms);
-  }
-  if (report.rival.memory) {
-    fmt::print("    memory: arena {:.1f} MB, activations as planned {:.1f} MB\n",
-               static_cast<double>(report.rival.memory->arena_bytes) / 1e6,
-               static_cast<double>(report.rival.memory->planned_bytes) / 1e6);
+  for (const Rival& rival : report.rivals) {
+    if (rival.has_time()) {
+      fmt::print("{}   version {}, {} threads on cores {}, ready after {:.0f} ms\n",
+                 line(rival.kind->key, rival.milliseconds), rival.version, rival.threads,
+                 to_processor_list(rival.cores), rival.load_ms);
+    }
+    for (const auto& [name, value] : rival.facts.items()) {
+      fmt::print("    {}: {}\n", name, value.dump());
+    }
+    if (rival.memory) {
+      fmt::print("    memory: arena {:.1f} MB, activations as planned {:.1f} MB\n",
+                 static_cast<double>(rival.memory->arena_bytes) / 1e6,
+                 static_cast<double>(rival.memory->planned_bytes) / 1e6);
+    }
   }
   fmt::print("  probe before: {}\n  probe after:  {}\n", to_text(report.before),
              to_text(report.after));
 }
 
 void print_table(const std::vector<nlohmann::json>& models, const BenchModelFlags& flags) {
-  const auto number = [](const nlohmann::json& model, const char* name, int digits = 2) {
+  const auto number = [](const nlohmann::json& model, const std::string& name, int digits = 2) {
     const auto found = model.find(name);
     const bool known = found != model.end() && !found->is_null();
     return known ? fmt::format("{:.{}f}", found->get<double>(), digits) : std::string("-");
   };
   std::string header = fmt::format("\n{:22}", "ms (predicted)");
   for (const std::string& strategy : flags.strategies) header += fmt::format(" {:>17}", strategy);
-  fmt::print("{} {:>12} {:>8} {:>9} {:>6} {:>9} {:>8} {:>8} {:>12}\n", header, "onnxruntime",
-             "/ORT", "joint", "limit", "of limit", "init ms", "ORT init", "search ms");
+  for (const EngineKind* kind : kEngines) {
+    header += fmt::format(" {:>12} {:>8}", kind->key, fmt::format("/{}", kind->label));
+  }
+  fmt::print("{} {:>9} {:>6} {:>9} {:>8} {:>8} {:>12}\n", header, "joint", "limit", "of limit",
+             "init ms", "ORT init", "search ms");
   for (const nlohmann::json& model : models) {
     if (!model.contains("strategies")) continue;
     std::string row = fmt::format("{:22}", model["model"].get<std::string>());
@@ -191,39 +224,47 @@ void print_table(const std::vector<nlohmann::json>& models, const BenchModelFlag
                                                 number(times, "predicted_ms")));
     }
     const bool joint = model["strategies"].contains("joint");
-    const std::string ratio =
-        joint ? number(model["strategies"]["joint"], "over_onnxruntime") : std::string("-");
+    for (const EngineKind* kind : kEngines) {
+      const std::string key = kind->key;
+      const std::string ratio =
+          joint ? number(model["strategies"]["joint"], "over_" + key) : std::string("-");
+      row += fmt::format(" {:>12} {:>8}", number(model, key + "_ms"), ratio);
+    }
     const std::string search =
         model.contains("search_ms")
             ? fmt::format("{:.0f} ({:.1f}%)", model["search_ms"].get<double>(),
                           100 * model["search_share"].get<double>())
             : std::string("-");
-    fmt::print("{} {:>12} {:>8} {:>8}x {:>6} {:>9} {:>8} {:>8} {:>12}\n", row,
-               number(model, "onnxruntime_ms"), ratio, number(model, "speedup_joint"),
+    fmt::print("{} {:>8}x {:>6} {:>9} {:>8} {:>8} {:>12}\n", row, number(model, "speedup_joint"),
                number(model, "limit"), number(model, "of_limit"), number(model, "init_ms", 0),
                number(model, "onnxruntime_init_ms", 0), search);
   }
   fmt::print(
-      "/ORT: joint's time over ONNX Runtime's; joint: times as fast as the best lane alone; init: "
+      "/ORT, /LiteRT: joint's time over ONNX Runtime's and LiteRT's; joint: times as fast as the "
+      "best lane alone; init: "
       "from the model's file to a session that is ready, of joint in a process of its own, and of "
       "ONNX Runtime; search: what of it joint took to plan, and the share\n");
 }
 
-Status judge(const ModelReport& report) {
-  if (!report.rival.error.empty() && !report.rival.missing) {
-    return failed_precondition(
-        fmt::format("{}: ONNX Runtime: {}", report.name, report.rival.error));
-  }
-  for (const Contender& contender : report.contenders) {
-    const auto off = report.difference_of(contender);
-    if (off && !(off->relative <= kSameOutputs)) {
-      return internal_error(fmt::format(
-          "{}: the outputs of strategy {} differ from ONNX Runtime's by {:.2g}, {:.2g} of the "
-          "greatest; 'tandem run --verify' looks for the operator",
-          report.name, contender.strategy, off->absolute, off->relative));
+std::vector<Status> judge(const ModelReport& report) {
+  std::vector<Status> failures;
+  for (const Rival& rival : report.rivals) {
+    if (!rival.error.empty() && !rival.missing) {
+      failures.push_back(failed_precondition(
+          fmt::format("{}: {}: {}", report.name, rival.kind->name, rival.error)));
+      continue;
+    }
+    for (const Contender& contender : report.contenders) {
+      const auto off = difference_of(contender, rival);
+      if (!off || off->relative <= kSameOutputs) continue;
+      failures.push_back(internal_error(fmt::format(
+          "{}: the outputs of strategy {} differ from {}'s by {:.2g}, {:.2g} of the greatest; "
+          "'tandem run --verify' looks for the operator",
+          report.name, contender.strategy, rival.kind->name, off->absolute, off->relative)));
+      break;
     }
   }
-  return {};
+  return failures;
 }
 
 }  // namespace tandem::cli

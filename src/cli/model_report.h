@@ -8,36 +8,46 @@
 
 #include "cli/bench.h"
 #include "cli/contest.h"
-#include "cli/onnxruntime.h"
+#include "cli/engine_process.h"
 #include "cli/probe.h"
 #include "cli/samples.h"
 
 namespace tandem::cli {
 
-// ONNX Runtime's part.
+// Another engine's part.
 struct Rival {
-  std::optional<OnnxRuntime> runtime;  // until it fails
+  const EngineKind* kind = nullptr;
+  std::optional<EngineProcess> process;  // until it fails
   std::string version;
   std::vector<int> cores;
   int threads = 1;
   double load_ms = 0;
+  nlohmann::json facts = nlohmann::json::object();  // what else the engine says of its session
   std::vector<HostTensor> outputs;
-  std::optional<OnnxRuntime::Memory> memory;
+  std::optional<EngineProcess::Memory> memory;
   Samples milliseconds{kLeastCleanShare};
-  std::string error;     // why there are no figures, or not all
-  bool missing = false;  // not installed, and not asked for
+  std::string error;  // why there are no figures, or not all
+  // Not installed, or without a way to run this model, and not asked for.
+  bool missing = false;
 
   void fail(const Status& status) {
-    runtime.reset();
+    process.reset();
     error = status.message();
   }
   bool has_time() const { return error.empty() && milliseconds.summary().median > 0; }
+  // Of the strategy's time to this engine's.
+  std::optional<double> ratio(const Contender& contender) const {
+    if (!has_time()) return std::nullopt;
+    return contender.milliseconds.summary().median / milliseconds.summary().median;
+  }
 };
 
 struct Difference {
   double absolute = 0;
   double relative = 0;  // to the output's greatest magnitude
 };
+// Of the last outputs; none if the engine has not got to its own.
+std::optional<Difference> difference_of(const Contender& contender, const Rival& rival);
 
 // One network.
 struct ModelReport {
@@ -46,7 +56,7 @@ struct ModelReport {
   std::vector<Contender> contenders;
   std::vector<double> predicted_ms;              // by contender; 0: unknown
   std::optional<Initialization> initialization;  // of joint, if it is there
-  Rival rival;
+  std::vector<Rival> rivals;                     // as kEngines has them
   Probe before;
   Probe after;
   nlohmann::json conditions;
@@ -59,12 +69,6 @@ struct ModelReport {
     }
     return nullptr;
   }
-  // Of the strategy's time to ONNX Runtime's.
-  std::optional<double> ratio(const Contender& contender) const {
-    if (!rival.has_time()) return std::nullopt;
-    return contender.milliseconds.summary().median / rival.milliseconds.summary().median;
-  }
-  std::optional<Difference> difference_of(const Contender& contender) const;
 };
 
 nlohmann::json report_json(const ModelReport& report, const std::vector<std::string>& lane_names);
@@ -72,7 +76,7 @@ void print_report(const ModelReport& report, const std::vector<std::string>& lan
 // The table at the end, of report_json()s: times, in brackets as predicted, and what became of
 // `joint`.
 void print_table(const std::vector<nlohmann::json>& models, const BenchModelFlags& flags);
-// What is wrong with a report, if anything.
-Status judge(const ModelReport& report);
+// What is wrong with a report.
+std::vector<Status> judge(const ModelReport& report);
 
 }  // namespace tandem::cli

@@ -1,17 +1,19 @@
-"""`tandem bench model`: whole networks beside ONNX Runtime, and what becomes of them without it."""
+"""`tandem bench model`: whole networks beside ONNX Runtime and LiteRT, and what becomes of them without."""
 
 import json
 import os
 import pathlib
+import shutil
+import subprocess
 import sys
 import unittest
 
-from cli_testing import CliTest, model, node, value_info
+from cli_testing import TANDEM, TIMEOUT_S, CliTest, model, node, value_info
 
 PYTHON = pathlib.Path(os.environ["TANDEM_SOURCE"]) / ".venv/bin/python"
 STRATEGIES = ["cpu", "gpu", "intra"]
 
-# Stands in for Python with ONNX Runtime, on a model that is one Relu: answers as the real script does,
+# Stands in for Python with ONNX Runtime or LiteRT, on a model that is one Relu: answers as the real script does,
 # until the fourth run is asked for.
 STAND_IN = """#!{python}
 import json, os, pathlib, signal, struct, sys, time
@@ -27,6 +29,7 @@ for line in sys.stdin:
         path = pathlib.Path(request["outputs"]) / "0.npy"
         path.write_bytes(content[:HEADER] + struct.pack(f"<{{len(values)}}f", *values))
         answer = {{"version": "stand-in", "load_ms": 1.0, "outputs": [str(path)]}}
+        {load}
     runs += request["do"] == "run"
     if runs == 4:
         {fault}
@@ -35,9 +38,11 @@ for line in sys.stdin:
 
 
 class BenchModel(CliTest):
-    def stand_in(self, fault="pass", output="max(0, x)"):
+    def stand_in(self, fault="pass", output="max(0, x)", load="pass"):
         path = self.work / "python"
-        path.write_text(STAND_IN.format(python=sys.executable, fault=fault, output=output))
+        path.write_text(
+            STAND_IN.format(python=sys.executable, fault=fault, output=output, load=load)
+        )
         path.chmod(0o755)
         return path
 
@@ -53,15 +58,18 @@ class BenchModel(CliTest):
         return path
 
     def bench(self, *arguments, status=0):
+        """Without LiteRT, unless the arguments say otherwise."""
+        if "--litert" not in arguments:
+            arguments += ("--litert", "none")
         done = self.run_tandem("bench", "model", *arguments, "--json")
         self.assertEqual(done.returncode, status, done.stderr)
         return json.loads(done.stdout), done.stderr
 
-    @unittest.skipUnless(PYTHON.exists(), "needs .venv with ONNX Runtime")
-    def test_beside_onnxruntime(self):
+    @unittest.skipUnless(PYTHON.exists(), "needs .venv with ONNX Runtime and LiteRT")
+    def test_beside_onnxruntime_and_litert(self):
         report, _ = self.bench(
             "tiny_conv", "zoo:tiny_bert", "--strategy", ",".join(STRATEGIES), "--runs", 3,
-            "--onnxruntime", PYTHON,
+            "--onnxruntime", PYTHON, "--litert", PYTHON,
         )
         self.assertEqual([m["model"] for m in report["models"]], ["tiny_conv", "tiny_bert"])
         (cpu_lane,) = (l for l in report["conditions"]["lanes"] if l["name"] == "cpu")
@@ -70,25 +78,38 @@ class BenchModel(CliTest):
             self.assertEqual(measured["onnxruntime_threads"], 1)
             self.assertEqual(measured["onnxruntime"]["cores"], cpu_lane["cores"][:1])
             self.assertGreater(measured["onnxruntime"]["memory"]["planned_bytes"], 0)
+            self.assertEqual(measured["litert_threads"], 1)
+            litert = measured["litert"]
+            self.assertEqual(litert["cores"], cpu_lane["cores"][:1])
+            self.assertEqual(litert["median_ms"], measured["litert_ms"])
+            self.assertLess(litert["max_relative_difference"], 1e-4)
+            # All else is XNNPACK's.
+            outside = {"tiny_conv": {}, "tiny_bert": {"GATHER": 1}}[measured["model"].split(":")[-1]]
+            self.assertEqual(litert["operators_outside_xnnpack"], outside)
             for times in measured["strategies"].values():
                 self.assertGreater(times["median_ms"], 0)
                 self.assertLessEqual(times["median_ms"], times["p90_ms"])
                 self.assertAlmostEqual(
                     times["over_onnxruntime"], times["median_ms"] / measured["onnxruntime_ms"]
                 )
+                self.assertAlmostEqual(
+                    times["over_litert"], times["median_ms"] / measured["litert_ms"]
+                )
                 self.assertLess(times["max_relative_difference"], 1e-4)
             self.assertGreater(measured["limit"], 1)
             self.assertGreater(min(measured["probe_before"]["together_read_gbps"]), 0)
 
-    def test_two_threads_of_onnxruntime_have_the_cores_of_both_lanes(self):
-        report, _ = self.bench(
-            self.relu(), "--strategy", "cpu,gpu", "--onnxruntime", self.stand_in(),
-            "--onnxruntime-threads", 2,
-        )
-        (measured,) = report["models"]
-        self.assertEqual(measured["onnxruntime_ms"], 1.5)
-        cores = [core for lane in report["conditions"]["lanes"] for core in lane["cores"]]
-        self.assertEqual(measured["onnxruntime"]["cores"], cores[:2])
+    def test_two_threads_of_another_engine_have_the_cores_of_both_lanes(self):
+        for engine, other in (("onnxruntime", "litert"), ("litert", "onnxruntime")):
+            report, _ = self.bench(
+                self.relu(), "--strategy", "cpu,gpu", f"--{engine}", self.stand_in(),
+                f"--{engine}-threads", 2, f"--{other}", "none",
+            )
+            (measured,) = report["models"]
+            self.assertEqual(measured[f"{engine}_ms"], 1.5)
+            self.assertIsNone(measured[f"{other}_ms"])
+            cores = [core for lane in report["conditions"]["lanes"] for core in lane["cores"]]
+            self.assertEqual(measured[engine]["cores"], cores[:2])
 
     def test_other_outputs_are_an_error(self):
         stand_in = self.stand_in(output="max(0, x) + 0.25")
@@ -98,6 +119,45 @@ class BenchModel(CliTest):
             self.assertAlmostEqual(times["max_difference"], 0.25, places=5)
         stand_in = self.stand_in(output="float('nan')")
         self.bench(self.relu(), "--onnxruntime", stand_in, status=1)
+        _, errors = self.bench(
+            self.relu(), "--onnxruntime", "none", "--litert", stand_in, status=1)
+        self.assertIn("differ from LiteRT's", errors)
+
+    def test_without_litert_there_is_a_note(self):
+        """Where the Python of the source tree lacks it."""
+        tree = self.folder / "tree"
+        for folder in ("build", "tools", ".venv/bin"):
+            (tree / folder).mkdir(parents=True)
+        shutil.copy(TANDEM, tree / "build/tandem")
+        for script in ("litert_worker.py", "onnxruntime_worker.py"):
+            (tree / "tools" / script).touch()
+        (tree / ".venv/bin/python").symlink_to(self.stand_in(
+            "pass", load="answer = {'error': 'ModuleNotFoundError: it', 'missing': True}"))
+        done = subprocess.run(
+            [tree / "build/tandem", "bench", "model", self.relu(), "--strategy", "cpu", "--json"],
+            capture_output=True, text=True, timeout=TIMEOUT_S, check=False, cwd=self.work,
+            env=self.environment,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (measured,) = json.loads(done.stdout)["models"]
+        self.assertIsNone(measured["litert_ms"])
+        self.assertIn("ModuleNotFoundError", measured["litert_error"])
+        self.assertIn("warning: no figures of LiteRT", done.stderr)
+        self.assertGreater(measured["strategies"]["cpu"]["median_ms"], 0)
+
+    @unittest.skipUnless(PYTHON.exists(), "needs .venv with LiteRT")
+    def test_a_model_that_cannot_be_converted(self):
+        """Is a note, unless LiteRT was asked for."""
+        path = self.work / "erf.onnx"
+        path.write_bytes(model([node("Erf", ["x"], ["y"], "the_erf")], [value_info("x", [1, 64])],
+                               [value_info("y", [1, 64])]))
+        flags = (path, "--strategy", "cpu", "--onnxruntime", "none")
+        done = self.succeed("bench", "model", *flags, "--json")
+        (measured,) = json.loads(done.stdout)["models"]
+        for text in (done.stderr, measured["litert_error"]):
+            self.assertIn("the_erf", text)
+        _, errors = self.bench(*flags, "--litert", PYTHON, status=1)
+        self.assertIn("the_erf", errors)
 
     def check_figures_are_kept(self, says, *arguments):
         report, errors = self.bench(
@@ -133,6 +193,7 @@ class BenchModel(CliTest):
         )
         python.chmod(0o755)
         done = self.run_tandem("bench", "model", self.relu(), "--onnxruntime", python,
+                               "--litert", "none",
                                environment={"TMPDIR": str(folder)})
         self.assertEqual(done.returncode, 130, done.stderr)
         self.assertIn("tandem-", done.stderr)
@@ -174,7 +235,8 @@ class BenchModel(CliTest):
         for name in ("inter", "intra", "chain", "joint"):
             best = min(predicted["cpu"], predicted["gpu"])
             self.assertLessEqual(predicted[name], best * (1 + 1e-9), name)
-        text = self.succeed("bench", "model", "tiny_inception", "--onnxruntime", "none").stdout
+        text = self.succeed(
+            "bench", "model", "tiny_inception", "--onnxruntime", "none", "--litert", "none").stdout
         for part in ("tiny_inception", "packing", "arena", "probe after", "conditions", "of limit"):
             self.assertIn(part, text)
 
@@ -202,7 +264,7 @@ class BenchModel(CliTest):
     def test_a_process_of_its_own_that_fails_is_an_error(self):
         done = self.run_tandem(
             "bench", "model", "tiny_conv", "--strategy", "joint", "--onnxruntime", "none",
-            "--pin", "nothing=cpu")
+            "--litert", "none", "--pin", "nothing=cpu")
         self.assertEqual(done.returncode, 1)
         for text in ("measuring the initialization", "nothing"):
             self.assertIn(text, done.stderr)
