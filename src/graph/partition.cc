@@ -44,12 +44,11 @@ Region region_of(const ConvAttributes& conv, const Graph& graph, OperatorId op, 
   const Dims& w = graph.input_of(op, 1).dims;
   const int64_t per_group = w[0] / conv.groups;
   if (index == 0) {
-    Region region = {out[0], group_range(out[1], per_group, w[1])};
-    for (int i = 0; i < 2; ++i) {
-      region.push_back(window_range(out[2 + i], conv.kernel[i], conv.stride[i], conv.dilation[i],
-                                    conv.pads[i], x[2 + i]));
-    }
-    return region;
+    const auto window = [&](int i) {
+      return window_range(out[2 + i], conv.kernel[i], conv.stride[i], conv.dilation[i],
+                          conv.pads[i], x[2 + i]);
+    };
+    return {out[0], group_range(out[1], per_group, w[1]), window(0), window(1)};
   }
   if (index == 1) return {out[1], {0, w[1]}, {0, w[2]}, {0, w[3]}};
   if (index == 2 && conv.has_bias) return {out[1]};
@@ -110,12 +109,11 @@ Region region_of(const MatMulAttributes& matmul, const Graph& graph, OperatorId 
 Region region_of(const PoolAttributes& pool, const Graph& graph, OperatorId op, int,
                  const Region& out) {
   const Dims& x = graph.input_of(op, 0).dims;
-  Region region = {out[0], out[1]};
-  for (int i = 0; i < 2; ++i) {
-    region.push_back(window_range(out[2 + i], pool.kernel[i], pool.stride[i], pool.dilation[i],
-                                  pool.pads[i], x[2 + i]));
-  }
-  return region;
+  const auto window = [&](int i) {
+    return window_range(out[2 + i], pool.kernel[i], pool.stride[i], pool.dilation[i], pool.pads[i],
+                        x[2 + i]);
+  };
+  return {out[0], out[1], window(0), window(1)};
 }
 
 Region region_of(const ReduceAttributes& reduce, const Graph& graph, OperatorId op, int,
@@ -478,6 +476,7 @@ Work work_of_region(const Graph& graph, OperatorId id, const Region& output) {
 
 Region whole_region(const Dims& dims) {
   Region region;
+  region.reserve(dims.size());
   for (int64_t extent : dims) region.push_back({0, extent});
   return region;
 }
@@ -521,6 +520,25 @@ std::string to_string(const Graph& graph, const Slice& slice) {
          "]";
 }
 
+namespace {
+
+// In no particular order.
+std::vector<PartitionAxis> allowed_axes(const Graph& graph, OperatorId op) {
+  const Tensor& output = graph.output_of(op);
+  std::vector<PartitionAxis> axes;
+  const Candidates wanted =
+      std::visit([&](const auto& a) { return candidates(a, graph, op); }, graph.op(op).attributes);
+  for (const PartitionAxis& candidate : wanted) {
+    const std::optional<int64_t> line = line_granularity(output, candidate.axis);
+    if (!line) continue;
+    const PartitionAxis axis = {candidate.axis, std::lcm(candidate.granularity, *line)};
+    if (output.dims[axis.axis] > axis.granularity) axes.push_back(axis);
+  }
+  return axes;
+}
+
+}  // namespace
+
 std::vector<PartitionAxis> partition_axes(const Graph& graph, OperatorId op) {
   const Tensor& output = graph.output_of(op);
   struct Ranked {
@@ -530,13 +548,7 @@ std::vector<PartitionAxis> partition_axes(const Graph& graph, OperatorId op) {
   };
   std::vector<Ranked> ranked;
   const Dims strides = strides_of(output.dims, output.layout);
-  const Candidates wanted =
-      std::visit([&](const auto& a) { return candidates(a, graph, op); }, graph.op(op).attributes);
-  for (const PartitionAxis& candidate : wanted) {
-    const std::optional<int64_t> line = line_granularity(output, candidate.axis);
-    if (!line) continue;
-    const PartitionAxis axis = {candidate.axis, std::lcm(candidate.granularity, *line)};
-    if (output.dims[axis.axis] <= axis.granularity) continue;
+  for (const PartitionAxis& axis : allowed_axes(graph, op)) {
     ranked.push_back({axis, bytes_when_halved(graph, op, axis), strides[axis.axis]});
   }
   // Among equals the outermost in memory, whose slices are contiguous.
@@ -558,22 +570,21 @@ Status check_slice(const Graph& graph, const Slice& slice) {
     return invalid_argument(graph.op(slice.op).name + ": the output has no axis " +
                             std::to_string(slice.axis));
   }
-  const std::string who = to_string(graph, slice);
   const int64_t extent = dims[slice.axis];
   if (slice.begin < 0 || slice.begin >= slice.end || slice.end > extent) {
-    return invalid_argument(who + ": not a part of the " + std::to_string(extent) +
-                            " elements of that axis");
+    return invalid_argument(to_string(graph, slice) + ": not a part of the " +
+                            std::to_string(extent) + " elements of that axis");
   }
-  for (const PartitionAxis& axis : partition_axes(graph, slice.op)) {
+  for (const PartitionAxis& axis : allowed_axes(graph, slice.op)) {
     if (axis.axis != slice.axis) continue;
     if (slice.begin % axis.granularity == 0 &&
         (slice.end % axis.granularity == 0 || slice.end == extent)) {
       return {};
     }
-    return invalid_argument(who + ": must begin and end at multiples of " +
+    return invalid_argument(to_string(graph, slice) + ": must begin and end at multiples of " +
                             std::to_string(axis.granularity) + ", or end with the axis");
   }
-  return invalid_argument(who + ": the operator cannot be cut along this axis");
+  return invalid_argument(to_string(graph, slice) + ": the operator cannot be cut along this axis");
 }
 
 Region output_region(const Graph& graph, const Slice& slice) {

@@ -38,7 +38,10 @@ Status Frame::add(std::span<const double> row) {
                                           (*features_)[i].name, row[i]));
     }
   }
-  for (const double value : row) values_.push_back(static_cast<float>(value));
+  const size_t before = values_.size();
+  values_.resize(before + row.size());
+  std::transform(row.begin(), row.end(), values_.begin() + static_cast<ptrdiff_t>(before),
+                 [](double value) { return static_cast<float>(value); });
   return {};
 }
 

@@ -21,9 +21,11 @@ constexpr size_t kGroupsForValidation = 5;
 constexpr int kValidationFolds = 6;
 
 // 1 and the values of `columns`.
-std::vector<double> terms_of(const Frame& frame, std::span<const int> columns, size_t row) {
-  std::vector<double> terms = {1};
-  for (const int column : columns) terms.push_back(frame.at(row, column));
+std::vector<double> terms_of(std::span<const float> row, std::span<const int> columns) {
+  std::vector<double> terms;
+  terms.reserve(columns.size() + 1);
+  terms.push_back(1);
+  for (const int column : columns) terms.push_back(row[column]);
   return terms;
 }
 
@@ -32,7 +34,7 @@ CostLine fit_line(const Frame& frame, std::span<const int> columns, std::span<co
   std::vector<double> terms;
   std::vector<double> times;
   for (const size_t row : rows) {
-    const std::vector<double> of_row = terms_of(frame, columns, row);
+    const std::vector<double> of_row = terms_of(frame.row(row), columns);
     terms.insert(terms.end(), of_row.begin(), of_row.end());
     times.push_back(times_us[row]);
   }
@@ -81,20 +83,20 @@ void Regressor::fit_lines(const Frame& frame, std::span<const double> times_us) 
   }
 }
 
-double Regressor::line_us(const Frame& frame, size_t row) const {
+double Regressor::line_us(std::span<const float> row) const {
   const CostLine* line = &all_classes_;
   if (columns_.class_column >= 0) {
-    const auto found = lines_.find(static_cast<int>(frame.at(row, columns_.class_column)));
+    const auto found = lines_.find(static_cast<int>(row[columns_.class_column]));
     if (found != lines_.end()) line = &found->second;
   }
-  return line->predict(terms_of(frame, columns_.terms, row));
+  return line->predict(terms_of(row, columns_.terms));
 }
 
 Status Regressor::fit_trees(const Frame& frame, std::span<const double> times_us,
                             std::span<const std::string> groups, const RegressorOptions& options) {
   std::vector<float> targets;
   for (size_t row = 0; row < frame.rows(); ++row) {
-    targets.push_back(static_cast<float>(std::log(times_us[row] / line_us(frame, row))));
+    targets.push_back(static_cast<float>(std::log(times_us[row] / line_us(frame.row(row)))));
   }
   BoostingOptions final_options = options.boosting;
   if (frame.rows() >= kRowsForValidation && statistics_.groups >= kGroupsForValidation) {
@@ -149,9 +151,15 @@ StatusOr<std::vector<double>> Regressor::predict(const Frame& frame) const {
   std::vector<double> times;
   times.reserve(frame.rows());
   for (size_t row = 0; row < frame.rows(); ++row) {
-    times.push_back(line_us(frame, row) * std::exp(corrections[row]));
+    times.push_back(line_us(frame.row(row)) * std::exp(corrections[row]));
   }
   return times;
+}
+
+double Regressor::predict(std::span<const float> row) const {
+  float correction = 0;
+  trees_.predict(row, std::span(&correction, 1));
+  return line_us(row) * std::exp(correction);
 }
 
 }  // namespace tandem::predict

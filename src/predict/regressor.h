@@ -58,6 +58,8 @@ class Regressor {
   // Microseconds, one a row. The frame must have the columns of the one fitted, in their order;
   // others are refused.
   StatusOr<std::vector<double>> predict(const Frame& frame) const;
+  // The same of one row of such a frame.
+  double predict(std::span<const float> row) const;
 
   const TrainingStatistics& statistics() const { return statistics_; }
   const std::vector<std::string>& feature_names() const { return names_; }
@@ -90,7 +92,7 @@ class Regressor {
   void fit_lines(const Frame& frame, std::span<const double> times_us);
   Status fit_trees(const Frame& frame, std::span<const double> times_us,
                    std::span<const std::string> groups, const RegressorOptions& options);
-  double line_us(const Frame& frame, size_t row) const;
+  double line_us(std::span<const float> row) const;
 
   std::vector<std::string> names_;
   std::vector<std::string> cost_terms_;

@@ -1,9 +1,9 @@
 #include "predict/slice_features.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
+
+#include "predict/slice_names.h"
 
 namespace tandem::predict {
 namespace {
@@ -12,141 +12,32 @@ using M = const SliceMeasures&;
 constexpr FeatureKind kArgument = FeatureKind::kArgument;
 constexpr FeatureKind kKernel = FeatureKind::kKernel;
 
-// Only ever add at the end: predictors on disk know the numbers.
-constexpr std::array<std::string_view, 48> kImplementations = {"loops_tiled_gemm",
-                                                               "loops_batched_gemm",
-                                                               "loops_depthwise",
-                                                               "loops_pool",
-                                                               "loops_reduce",
-                                                               "loops_rows",
-                                                               "loops_elementwise",
-                                                               "loops_copy",
-                                                               "loops_resize",
-                                                               "onednn_direct",
-                                                               "onednn_winograd",
-                                                               "xnnpack_conv",
-                                                               "cl_conv",
-                                                               "cl_conv1x1",
-                                                               "cl_linear",
-                                                               "cl_conv_transpose",
-                                                               "cl_conv_narrow",
-                                                               "cl_conv1x1_narrow",
-                                                               "cl_linear_narrow",
-                                                               "cl_conv_grouped",
-                                                               "cl_conv1x1_grouped",
-                                                               "cl_conv_items",
-                                                               "cl_conv1x1_items",
-                                                               "cl_linear_items",
-                                                               "cl_conv_transpose_items",
-                                                               "cl_winograd_2x2",
-                                                               "cl_winograd_4x4",
-                                                               "cl_matmul",
-                                                               "cl_matmul_items",
-                                                               "cl_depthwise",
-                                                               "cl_pool_max",
-                                                               "cl_pool_average",
-                                                               "cl_resize",
-                                                               "cl_reduce",
-                                                               "cl_softmax",
-                                                               "cl_layer_norm",
-                                                               "cl_unary",
-                                                               "cl_binary",
-                                                               "cl_concat",
-                                                               "cl_copy",
-                                                               "cl_reshape_copy",
-                                                               "cl_reshape",
-                                                               "cl_gather",
-                                                               "cl_pad",
-                                                               "cl_conv_4x4_items",
-                                                               "cl_conv1x1_4x4_items",
-                                                               "cl_linear_4x4_items",
-                                                               "cl_conv_transpose_4x4_items"};
-
-// Fragments of oneDNN's names that tell its kernels apart, most telling first. As above.
-constexpr std::array<std::string_view, 9> kVariants = {"brgconv_1x1", "brgconv", "jit_1x1",
-                                                       "wino_2x3",    "wino",    "jit:avx512",
-                                                       "jit:avx2",    "jit",     "gemm"};
-
-constexpr std::array<std::string_view, 16> kKinds = {
-    "conv",  "conv_transpose", "linear", "matmul", "pool",    "reduce", "softmax", "layer_norm",
-    "unary", "binary",         "concat", "copy",   "reshape", "gather", "pad",     "resize"};
-
-// Functions and variants by what they cost: cheap ones, then those with divisions, then
-// transcendental ones. 0: none.
-constexpr std::array<std::string_view, 46> kFunctions = {
-    "",           "identity", "nearest",      "n",          "nn",   "relu",    "clip",
-    "abs",        "neg",      "floor",        "ceil",       "max",  "min",     "add",
-    "sub",        "mul",      "sum",          "prod",       "mean", "average", "l2",
-    "leaky_relu", "constant", "edge",         "reflect",    "nt",   "tn",      "tt",
-    "linear",     "cubic",    "hard_sigmoid", "hard_swish", "sqrt", "div",     "reciprocal",
-    "exp",        "log",      "sigmoid",      "tanh",       "silu", "elu",     "gelu",
-    "gelu_tanh",  "erf",      "softplus",     "pow"};
-
-template <size_t N>
-int position(const std::array<std::string_view, N>& names, std::string_view name) {
-  const auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? 0 : static_cast<int>(found - names.begin()) + 1;
-}
-
-// Of kFunctions, those that take several times as long as an addition begin here; and those that
-// take many times as long.
-double function_cost(std::string_view name) {
-  const int at = position(kFunctions, name);
-  if (at >= position(kFunctions, "exp")) return 4;
-  return at >= position(kFunctions, "hard_sigmoid") ? 1 : 0;
-}
-
-int function_number(std::string_view name) { return position(kFunctions, name); }
-
-// Reads "14x32" at the end of `text`.
-bool parse_tile(std::string_view text, ImplementationName* name) {
-  const char* end = text.data() + text.size();
-  const auto rows = std::from_chars(text.data(), end, name->tile_rows);
-  if (rows.ec != std::errc() || rows.ptr == end || *rows.ptr != 'x') return false;
-  const auto columns = std::from_chars(rows.ptr + 1, end, name->tile_columns);
-  return columns.ec == std::errc() && columns.ptr == end;
-}
-
-double number(int64_t value) { return static_cast<double>(value); }
-double ceil_div(double a, double b) { return std::ceil(a / std::max(b, 1.0)); }
 // 0 where the cache is not known.
 double against(double bytes, int64_t cache) { return cache > 0 ? bytes / number(cache) : 0; }
-double remainder(double extent, double tile) { return tile > 1 ? std::fmod(extent, tile) : 0; }
-double pieces(double bytes, int64_t run) { return bytes / 4 / std::max<double>(1, number(run)); }
-// Of rows that are `pitch` apart.
-double density(int64_t run, int64_t pitch) {
-  return std::min(1.0, number(run) / std::max(1.0, number(pitch)));
+// Of whole numbers, for which % is faster than std::fmod().
+double remainder(double extent, double tile) {
+  return tile > 1 ? number(static_cast<int64_t>(extent) % static_cast<int64_t>(tile)) : 0;
 }
+double fraction(double value) { return value - std::trunc(value); }
 // The share of `bytes`, gone through again and again, that a cache does not hold: from a quarter of
 // it on, which other data leave, to three quarters.
 double overflow(double bytes, int64_t cache) {
   return std::clamp(2 * (against(bytes, cache) - 0.25), 0.0, 1.0);
 }
-// Floats in a cache line, of which packed weights are a multiple.
-constexpr double kLine = 16;
 // Of a cache, what a producer can fill with its input and output before it loses the first of them.
 constexpr double kKept = 0.9;
 double divisor(double count) {
   for (int by = 8; by > 1; --by) {
-    if (std::fmod(count, by) == 0) return by;
+    if (remainder(count, by) == 0) return by;
   }
   return 1;
-}
-// Cache lines of `count` elements that lie in runs, the rows of which are `pitch` apart.
-double lines_of(double count, int64_t run, int64_t pitch) {
-  if (pitch < kLine) {
-    const double used = std::max<double>(1, number(std::min(run, pitch)));
-    return count / kLine * std::max(1.0, number(pitch) / used);
-  }
-  const double in_run = std::max<double>(1, number(run));
-  return count / in_run * std::max(1.0, in_run / kLine);
 }
 double log2_of(double value) { return std::log2(std::max(value, 1.0)); }
 
 std::vector<SliceFeature> argument_features() {
   return {
       {{"kind", "1", "which operator of the family", kArgument},
-       [](M m) { return number(position(kKinds, m.c.kind)); }},
+       [](M m) { return number(m.kind); }},
       {{"variant", "1", "what it computes: functions cost differently", kArgument},
        [](M m) { return number(function_number(m.c.variant)); }},
       {{"activation", "1", "what is computed of each result", kArgument},
@@ -199,14 +90,14 @@ std::vector<SliceFeature> argument_features() {
        [](M m) { return m.c.repeated ? 1.0 : 0.0; }},
       {{"circumstances", "1", "kind and repeated in one: what lines are fitted apart for",
         kArgument},
-       [](M m) { return 2 * number(position(kKinds, m.c.kind)) + (m.c.repeated ? 1 : 0); }},
+       [](M m) { return 2 * number(m.kind) + (m.c.repeated ? 1 : 0); }},
       {{"costly_results", "1", "results that divisions or transcendental functions are computed of",
         kArgument},
        [](M m) {
          return m.c.out_bytes / 4 *
                 std::max(function_cost(m.c.activation), function_cost(m.c.variant));
        }},
-      {{"load", "1", "what other lanes do: 1 memory, 2 arithmetic", kArgument},
+      {{kLoadFeature, "1", "what other lanes do: 1 memory, 2 arithmetic", kArgument},
        [](M m) { return number(static_cast<int64_t>(m.c.load)); }},
   };
 }
@@ -214,21 +105,16 @@ std::vector<SliceFeature> argument_features() {
 std::vector<SliceFeature> kernel_features() {
   return {
       {{"implementation", "1", "which kernel runs", kKernel},
-       [](M m) {
-         return number(implementation_number(split_implementation(m.c.implementation).base));
-       }},
+       [](M m) { return number(m.implementation); }},
       {{"regime", "1",
         "implementation, a library's kernel and repeated in one: what lines are fitted apart for",
         kKernel},
        [](M m) {
          constexpr int kMostVariants = 16;
-         const int implementation =
-             implementation_number(split_implementation(m.c.implementation).base);
-         const int variant = variant_number(m.c.library_variant);
-         return 2.0 * (kMostVariants * implementation + variant) + (m.c.repeated ? 1 : 0);
+         return 2.0 * (kMostVariants * m.implementation + m.variant) + (m.c.repeated ? 1 : 0);
        }},
       {{"library_variant", "1", "which of a library's kernels runs", kKernel},
-       [](M m) { return number(variant_number(m.c.library_variant)); }},
+       [](M m) { return number(m.variant); }},
       {{"computed_flops", "FLOP", "arithmetic with the padding of tiles", kKernel},
        [](M m) { return m.work(); }},
       {{"unit_flops", "FLOP", "arithmetic of the thread or compute unit that has most", kKernel},
@@ -312,9 +198,9 @@ std::vector<SliceFeature> kernel_features() {
        [](M m) { return number(m.c.out_pitch) - m.columns; }},
       {{"input_alias", "1", "distance of input rows in pages: whole ones compete for cache lines",
         kKernel},
-       [](M m) { return std::fmod(number(m.c.in_pitch) / 1024, 1); }},
+       [](M m) { return fraction(number(m.c.in_pitch) / 1024); }},
       {{"line_alias", "1", "the same of lines of an image", kKernel},
-       [](M m) { return std::fmod(number(m.c.in_pitch * m.c.in_width) / 1024, 1); }},
+       [](M m) { return fraction(number(m.c.in_pitch * m.c.in_width) / 1024); }},
       {{"transposes", "1", "log2 of the distance from element to element of a transposing copy",
         kKernel},
        [](M m) { return log2_of(std::abs(number(m.c.in_channel_step))); }},
@@ -406,107 +292,6 @@ std::vector<SliceFeature> kernel_features() {
 }
 
 }  // namespace
-
-ImplementationName split_implementation(std::string_view name) {
-  ImplementationName result{.base = name};
-  const size_t at = name.rfind('_');
-  if (at == std::string_view::npos || !parse_tile(name.substr(at + 1), &result)) return {name};
-  result.base = name.substr(0, at);
-  // Winograd without a size of tiles is a name in itself.
-  if (result.base == "cl_winograd") return {.base = name};
-  return result;
-}
-
-int implementation_number(std::string_view base) { return position(kImplementations, base); }
-
-int variant_number(std::string_view library_variant) {
-  if (library_variant.empty()) return 0;
-  for (size_t i = 0; i < kVariants.size(); ++i) {
-    if (library_variant.find(kVariants[i]) != std::string_view::npos) {
-      return static_cast<int>(i) + 1;
-    }
-  }
-  return static_cast<int>(kVariants.size()) + 1;
-}
-
-SliceMeasures::SliceMeasures(const SliceCase& slice) : c(slice) {
-  rows = number(c.part_batch() * c.part_height() * c.part_width());
-  columns = number(c.part_channels());
-  depth = c.kind == "pool" ? number(c.kernel_height * c.kernel_width)
-                           : number(c.in_channels * c.kernel_height * c.kernel_width / c.groups);
-  const bool device = c.lane.kind == "opencl";
-  units = number(std::max<int64_t>(1, device ? c.lane.compute_units : c.threads));
-  const ImplementationName name = split_implementation(c.implementation);
-  tile_rows = number(std::max<int64_t>(1, name.tile_rows > 0 ? name.tile_rows
-                                          : device           ? 1
-                                                             : c.local_size[1]));
-  tile_columns = number(std::max<int64_t>(1, name.tile_columns > 0 ? name.tile_columns
-                                             : device              ? 1
-                                                                   : c.local_size[0]));
-  row_tiles = ceil_div(rows, tile_rows);
-  column_tiles = ceil_div(columns, tile_columns);
-  groups = std::max(1.0, number(c.work_groups));
-  waves = ceil_div(groups, units);
-  unit_bytes = (c.in_bytes + c.out_bytes) / units + c.weight_bytes;
-  input_pieces = pieces(c.in_bytes, c.in_run);
-  output_pieces = pieces(c.out_bytes, c.out_run);
-  share = rows * columns / number(c.batch * c.height * c.width * c.channels);
-  whole_out_bytes = c.out_bytes / share;
-  const bool slides = c.kind == "conv" || c.kind == "pool";
-  whole_in_bytes =
-      slides ? 4 * number(c.batch * c.in_height * c.in_width * c.in_channels) : c.in_bytes / share;
-  in_density = density(c.in_run, c.in_pitch);
-  out_density = density(c.out_run, c.out_pitch);
-  // Reshapes between images, whose channels lie together, and other tensors.
-  const bool reshapes = c.kind == "reshape" && (c.width > 1) != (c.in_width > 1);
-  rearranged_bytes = reshapes || c.in_channel_step > 1 ? c.in_bytes + c.out_bytes : 0;
-  window_pixels = slides ? rows * number(c.kernel_height * c.kernel_width) : 0;
-  measure_weights();
-  measure_lines();
-  cold_bytes = c.repeated ? std::max(0.0, c.bytes() - number(c.lane.l2_bytes)) : c.bytes();
-}
-
-void SliceMeasures::measure_weights() {
-  const bool device = c.lane.kind == "opencl";
-  if (c.implementation.find("winograd") != std::string::npos) {
-    const bool small = c.implementation.find("winograd_2x2") != std::string::npos ||
-                       c.library_variant.find("wino_2x3") != std::string::npos;
-    winograd_outputs = small ? 2 : 4;
-  }
-  const double side = std::max(1.0, winograd_outputs);
-  const double taps = number(c.kernel_height * c.kernel_width);
-  const double points = winograd_outputs > 0 ? (side + 2) * (side + 2) : taps;
-  const double in_channels = number(c.in_channels) / number(c.groups);
-  const double padded = kLine * ceil_div(columns, kLine);
-  patches = number(c.part_batch()) * ceil_div(number(c.part_height()), side) *
-            ceil_div(number(c.part_width()), side);
-  patch_waste = patches * side * side / std::max(rows, 1.0);
-  if (winograd_outputs > 0) {
-    transformed = patches * points * (kLine * ceil_div(in_channels, kLine) + padded);
-  }
-  packed_bytes = c.weight_bytes > 0 ? 4 * points * padded * in_channels : 0;
-  weight_passes = device ? number(std::max<int64_t>(1, c.global_size[0])) : 1;
-  input_traffic = c.in_bytes * taps / number(c.stride_height * c.stride_width) *
-                  (device ? number(std::max<int64_t>(1, c.global_size[1])) : 1);
-}
-
-void SliceMeasures::measure_lines() {
-  const double results = c.out_bytes / 4;
-  const double step = c.kind == "copy" ? std::abs(number(c.in_channel_step)) : 1;
-  const double run = step == 1 ? number(std::min(c.in_run, c.out_run)) : 1;
-  runs = results / std::max(1.0, run);
-  in_lines = step > 1 ? results * std::min(1.0, step / kLine)
-                      : lines_of(c.in_bytes / 4, c.in_run, c.in_pitch);
-  out_lines = lines_of(results, c.out_run, c.out_pitch);
-  // A copy may read a part of its input, whose producer has written all of it.
-  const bool from_image = c.in_width > 1;
-  const bool same_batch = from_image == (c.width > 1);
-  const double image = 4 * number(c.in_height * c.in_width * c.in_pitch);
-  const bool knows = c.kind == "copy" || c.kind == "resize" || c.kind == "pool";
-  in_footprint = !knows || (!from_image && !same_batch) ? c.in_bytes / share
-                 : same_batch                           ? image * number(c.batch)
-                                                        : image;
-}
 
 const std::vector<SliceFeature>& slice_features() {
   static const std::vector<SliceFeature> features = [] {

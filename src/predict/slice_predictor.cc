@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -201,23 +202,26 @@ StatusOr<SlicePredictor> SlicePredictor::fit(std::span<const SliceSample* const>
   return predictor;
 }
 
+StatusOr<const Regressor*> SlicePredictor::model_of(SliceFamily family) const {
+  const auto own = families_.find(family);
+  if (own != families_.end()) return &own->second;
+  if (all_families_) return &*all_families_;
+  return failed_precondition(
+      fmt::format("the predictor of this lane has seen no {}: profile more, and train again",
+                  to_string(family)));
+}
+
 StatusOr<std::vector<double>> SlicePredictor::predict(
     std::span<const SliceCase* const> slices) const {
   std::map<SliceFamily, std::vector<size_t>> families;
   for (size_t i = 0; i < slices.size(); ++i) families[slices[i]->family].push_back(i);
   std::vector<double> times(slices.size());
   for (const auto& [family, rows] : families) {
-    const auto own = families_.find(family);
-    if (own == families_.end() && !all_families_) {
-      return failed_precondition(
-          fmt::format("the predictor of this lane has seen no {}: profile more, and train again",
-                      to_string(family)));
-    }
-    const Regressor& regressor = own == families_.end() ? *all_families_ : own->second;
+    TANDEM_ASSIGN_OR_RETURN(const Regressor* const regressor, model_of(family));
     std::vector<const SliceCase*> asked;
     for (const size_t row : rows) asked.push_back(slices[row]);
     TANDEM_ASSIGN_OR_RETURN(const Frame frame, frame_of(asked));
-    TANDEM_ASSIGN_OR_RETURN(const std::vector<double> predicted, regressor.predict(frame));
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<double> predicted, regressor->predict(frame));
     for (size_t i = 0; i < rows.size(); ++i) times[rows[i]] = predicted[i];
   }
   return times;
@@ -232,6 +236,22 @@ StatusOr<std::vector<double>> SlicePredictor::slowdowns(
   for (size_t i = 0; i < slices.size(); ++i) {
     if (slices[i]->load != OtherLoad::kNone) result[i] = std::max(1.0, predicted[i]);
   }
+  return result;
+}
+
+StatusOr<SlicePredictor::Prediction> SlicePredictor::predict_one(const SliceCase& slice,
+                                                                 bool with_slowdowns) const {
+  TANDEM_ASSIGN_OR_RETURN(const Regressor* const regressor, model_of(slice.family));
+  TANDEM_ASSIGN_OR_RETURN(const Frame frame, frame_of(std::array{&slice}));
+  Prediction result;
+  result.us = regressor->predict(frame.row(0));
+  if (!with_slowdowns || !slowdown_) return result;
+  std::vector<float> row(frame.row(0).begin(), frame.row(0).end());
+  const int load = frame.column(kLoadFeature);
+  row[load] = static_cast<float>(OtherLoad::kMemory);
+  result.slowdown_memory = std::max(1.0, slowdown_->predict(row));
+  row[load] = static_cast<float>(OtherLoad::kCompute);
+  result.slowdown_compute = std::max(1.0, slowdown_->predict(row));
   return result;
 }
 

@@ -58,6 +58,15 @@ class SlicePredictor {
   // rows under load were learned from.
   StatusOr<std::vector<double>> slowdowns(std::span<const SliceCase* const> slices) const;
 
+  // One slice without load, and how other lanes' loads slow it down if that is wanted: the same as
+  // predict() and slowdowns() say, for those who ask for one slice after another.
+  struct Prediction {
+    double us = 0;
+    double slowdown_memory = 1;
+    double slowdown_compute = 1;
+  };
+  StatusOr<Prediction> predict_one(const SliceCase& slice, bool with_slowdowns) const;
+
   // Families with models of their own, and what they were trained on.
   std::map<SliceFamily, TrainingStatistics> statistics() const;
   bool has_own_model(SliceFamily family) const { return families_.contains(family); }
@@ -70,6 +79,8 @@ class SlicePredictor {
                                         const Regressor::Expectation& expected);
 
  private:
+  // kFailedPrecondition if there is none.
+  StatusOr<const Regressor*> model_of(SliceFamily family) const;
   Frame columns_of(Frame frame) const;
   StatusOr<Frame> frame_of(std::span<const SliceCase* const> slices) const;
 

@@ -26,7 +26,8 @@ struct TreeNode {
 // The sum of a base score and of one leaf a tree, added in f32 in the order of the trees, as
 // XGBoost does it: results are equal to the bit. Every tree is stored as a perfect binary tree of
 // its depth (at most kMaximumDepth), its missing levels filled with comparisons that decide
-// nothing, so that blocks of rows pass through it in vector registers, without branches.
+// nothing, so that blocks of rows pass through it in vector registers, without branches; few rows
+// walk through it one by one.
 class TreeEnsemble {
  public:
   static constexpr int kMaximumDepth = 8;
@@ -58,6 +59,11 @@ class TreeEnsemble {
   static StatusOr<TreeEnsemble> parse(const nlohmann::json& shape, std::string_view numbers);
 
  private:
+  // Goes left if the row's value of `feature` is less.
+  struct Comparison {
+    float threshold = 0;
+    int32_t feature = 0;
+  };
   struct Tree {
     int depth = 0;
     size_t node = 0;  // where its 2^depth - 1 comparisons start
@@ -66,16 +72,24 @@ class TreeEnsemble {
 
   void fill(std::span<const TreeNode> nodes, const Tree& tree, int node, int depth, size_t place);
   std::vector<int> depths() const;
-  // Makes the trees, of numbers that come later. Throws what the JSON library throws.
-  static StatusOr<TreeEnsemble> with_shape(const nlohmann::json& shape);
-  Status check_numbers() const;
+  std::vector<int32_t> features_compared() const;
+  std::vector<float> thresholds() const;
+  // Makes the trees, of so many numbers. Throws what the JSON library throws.
+  static StatusOr<TreeEnsemble> with_shape(const nlohmann::json& shape, size_t* comparisons,
+                                           size_t* leaves);
+  // As many as that.
+  Status set_numbers(const std::vector<int32_t>& features, const std::vector<float>& thresholds,
+                     std::vector<float> leaves);
+  static size_t leaf_of(int depth, const Comparison* comparisons, const float* row);
+  float predict_row(const float* row) const;
+  static void add_leaves(int depth, const Comparison* comparisons, const float* leaves,
+                         const float* columns, float* results);
   void predict_block(const float* columns, float* results) const;
 
   size_t features_ = 0;
   float base_score_ = 0;
   std::vector<Tree> trees_;
-  std::vector<int32_t> feature_;  // of every comparison, level after level
-  std::vector<float> threshold_;
+  std::vector<Comparison> comparisons_;  // of each tree, level after level
   std::vector<float> leaves_;
 };
 

@@ -21,18 +21,12 @@ void append(const std::vector<T>& values, std::string* bytes) {
   bytes->append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-// Takes as many as fit from the front of `bytes`.
 template <typename T>
-void take(std::string_view* bytes, std::vector<T>* values) {
-  const size_t size = values->size() * sizeof(T);
-  if (size > 0) std::memcpy(values->data(), bytes->data(), size);
-  bytes->remove_prefix(size);
-}
-
-bool all_finite(const std::vector<float>& values) {
-  bool finite = true;
-  for (const float value : values) finite &= std::isfinite(value);
-  return finite;
+std::vector<T> take(size_t count, std::string_view* bytes) {
+  std::vector<T> values(count);
+  if (count > 0) std::memcpy(values.data(), bytes->data(), count * sizeof(T));
+  bytes->remove_prefix(count * sizeof(T));
+  return values;
 }
 
 }  // namespace
@@ -47,25 +41,38 @@ json TreeEnsemble::shape() const {
   return {{"features", features_}, {"base_score", base_score_}, {"depths", depths()}};
 }
 
+std::vector<int32_t> TreeEnsemble::features_compared() const {
+  std::vector<int32_t> features;
+  for (const Comparison& comparison : comparisons_) features.push_back(comparison.feature);
+  return features;
+}
+
+std::vector<float> TreeEnsemble::thresholds() const {
+  std::vector<float> thresholds;
+  for (const Comparison& comparison : comparisons_) thresholds.push_back(comparison.threshold);
+  return thresholds;
+}
+
 std::string TreeEnsemble::numbers() const {
   std::string bytes;
-  append(feature_, &bytes);
-  append(threshold_, &bytes);
+  append(features_compared(), &bytes);
+  append(thresholds(), &bytes);
   append(leaves_, &bytes);
   return bytes;
 }
 
 json TreeEnsemble::to_json() const {
   json document = shape();
-  document["comparisons"] = feature_;
-  document["thresholds"] = threshold_;
+  document["comparisons"] = features_compared();
+  document["thresholds"] = thresholds();
   document["leaves"] = leaves_;
   return document;
 }
 
 std::string TreeEnsemble::to_text() const { return to_json().dump(); }
 
-StatusOr<TreeEnsemble> TreeEnsemble::with_shape(const json& shape) {
+StatusOr<TreeEnsemble> TreeEnsemble::with_shape(const json& shape, size_t* comparisons,
+                                                size_t* leaves) {
   TreeEnsemble ensemble(shape.at("features").get<size_t>(), shape.at("base_score").get<float>());
   Tree next;
   for (const json& value : shape.at("depths")) {
@@ -75,21 +82,25 @@ StatusOr<TreeEnsemble> TreeEnsemble::with_shape(const json& shape) {
     next.node += (size_t{1} << next.depth) - 1;
     next.leaf += size_t{1} << next.depth;
   }
-  ensemble.feature_.resize(next.node);
-  ensemble.threshold_.resize(next.node);
-  ensemble.leaves_.resize(next.leaf);
+  *comparisons = next.node;
+  *leaves = next.leaf;
   return ensemble;
 }
 
-Status TreeEnsemble::check_numbers() const {
+Status TreeEnsemble::set_numbers(const std::vector<int32_t>& features,
+                                 const std::vector<float>& thresholds, std::vector<float> leaves) {
   bool known = true;
-  for (const int32_t feature : feature_) {
-    known &= feature >= 0 && static_cast<size_t>(feature) < features_;
+  bool finite = std::isfinite(base_score_);
+  comparisons_.resize(features.size());
+  for (size_t i = 0; i < features.size(); ++i) {
+    known &= features[i] >= 0 && static_cast<size_t>(features[i]) < features_;
+    finite &= std::isfinite(thresholds[i]);
+    comparisons_[i] = {thresholds[i], features[i]};
   }
+  for (const float leaf : leaves) finite &= std::isfinite(leaf);
+  leaves_ = std::move(leaves);
   if (!known) return corrupt("trees that ask for features that do not exist");
-  if (!all_finite(threshold_) || !all_finite(leaves_) || !std::isfinite(base_score_)) {
-    return corrupt("trees with a leaf or threshold that is no finite number");
-  }
+  if (!finite) return corrupt("trees with a leaf or threshold that is no finite number");
   return {};
 }
 
@@ -101,17 +112,17 @@ StatusOr<TreeEnsemble> TreeEnsemble::parse(const std::string& text) {
 
 StatusOr<TreeEnsemble> TreeEnsemble::parse(const json& document) {
   try {
-    TANDEM_ASSIGN_OR_RETURN(TreeEnsemble ensemble, with_shape(document));
-    const size_t nodes = ensemble.feature_.size();
-    const size_t leaves = ensemble.leaves_.size();
-    document.at("comparisons").get_to(ensemble.feature_);
-    document.at("thresholds").get_to(ensemble.threshold_);
-    document.at("leaves").get_to(ensemble.leaves_);
-    if (ensemble.feature_.size() != nodes || ensemble.threshold_.size() != nodes ||
-        ensemble.leaves_.size() != leaves) {
+    size_t comparisons = 0;
+    size_t leaf_count = 0;
+    TANDEM_ASSIGN_OR_RETURN(TreeEnsemble ensemble, with_shape(document, &comparisons, &leaf_count));
+    const auto features = document.at("comparisons").get<std::vector<int32_t>>();
+    const auto thresholds = document.at("thresholds").get<std::vector<float>>();
+    auto leaves = document.at("leaves").get<std::vector<float>>();
+    if (features.size() != comparisons || thresholds.size() != comparisons ||
+        leaves.size() != leaf_count) {
       return corrupt("trees whose parts do not fit together");
     }
-    TANDEM_RETURN_IF_ERROR(ensemble.check_numbers());
+    TANDEM_RETURN_IF_ERROR(ensemble.set_numbers(features, thresholds, std::move(leaves)));
     return ensemble;
   } catch (const json::exception& e) {
     return corrupt(e.what());
@@ -120,18 +131,19 @@ StatusOr<TreeEnsemble> TreeEnsemble::parse(const json& document) {
 
 StatusOr<TreeEnsemble> TreeEnsemble::parse(const json& shape, std::string_view numbers) {
   try {
-    TANDEM_ASSIGN_OR_RETURN(TreeEnsemble ensemble, with_shape(shape));
-    const size_t nodes = ensemble.feature_.size();
-    const size_t leaves = ensemble.leaves_.size();
-    const size_t bytes = nodes * (sizeof(int32_t) + sizeof(float)) + leaves * sizeof(float);
+    size_t comparisons = 0;
+    size_t leaf_count = 0;
+    TANDEM_ASSIGN_OR_RETURN(TreeEnsemble ensemble, with_shape(shape, &comparisons, &leaf_count));
+    const size_t bytes =
+        comparisons * (sizeof(int32_t) + sizeof(float)) + leaf_count * sizeof(float);
     if (numbers.size() != bytes) {
       return corrupt(
           fmt::format("{} bytes of trees where there should be {}", numbers.size(), bytes));
     }
-    take(&numbers, &ensemble.feature_);
-    take(&numbers, &ensemble.threshold_);
-    take(&numbers, &ensemble.leaves_);
-    TANDEM_RETURN_IF_ERROR(ensemble.check_numbers());
+    const auto features = take<int32_t>(comparisons, &numbers);
+    const auto thresholds = take<float>(comparisons, &numbers);
+    TANDEM_RETURN_IF_ERROR(
+        ensemble.set_numbers(features, thresholds, take<float>(leaf_count, &numbers)));
     return ensemble;
   } catch (const json::exception& e) {
     return corrupt(e.what());

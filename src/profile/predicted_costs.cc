@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 #include "profile/describe_slice.h"
 #include "profile/signature.h"
@@ -14,17 +13,12 @@
 namespace tandem {
 namespace {
 
-using predict::OtherLoad;
 using predict::SliceCase;
 using predict::SlicePredictor;
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 // Axes of an operator that searches cut, in the order of partition_axes().
 constexpr size_t kAxes = 2;
-// A slice that was not prepared brings along others that are near it in size: so many of them to
-// each side, within that share of the axis.
-constexpr int kNeighbours = 16;
-constexpr double kNearby = 1.0 / 16;
 // Slowdowns are those of the nearest of so many parts of the axis.
 constexpr int kSlowdownSteps = 8;
 
@@ -73,21 +67,15 @@ void add_parts(const Graph& graph, OperatorId op, const PartitionAxis& axis, int
   }
 }
 
-// Slices of about the size of this one.
-std::vector<Slice> slices_near(const Graph& graph, const PartitionAxis& axis, const Slice& slice) {
+// Of all slices of that size, the one at the start of the axis; at its end, if its last granule is
+// not whole. So it does not depend on who asks first which one stands for all of them.
+Slice usual_place(const Graph& graph, const PartitionAxis& axis, const Slice& slice) {
   const Granules granules(graph, slice.op, axis);
   const int64_t size = slice.end - slice.begin;
-  const auto reach = static_cast<int64_t>(kNearby * static_cast<double>(granules.count));
-  const int64_t step = std::max<int64_t>(1, reach / kNeighbours) * granules.size;
-  std::vector<Slice> slices = {slice};
-  for (int64_t away = step; away <= reach * granules.size; away += step) {
-    for (const int64_t other : {size - away, size + away}) {
-      if (other > 0 && other < granules.extent) {
-        slices.push_back({slice.op, slice.axis, 0, other});
-      }
-    }
+  if (size % granules.size != 0) {
+    return {slice.op, slice.axis, granules.extent - size, granules.extent};
   }
-  return slices;
+  return {slice.op, slice.axis, 0, size};
 }
 
 // The slice, of those that add_parts() makes of the axis for kSlowdownSteps, of nearly its size.
@@ -196,48 +184,46 @@ PredictedCosts::Key PredictedCosts::key_of(int lane, const Slice& slice, int thr
 }
 
 Status PredictedCosts::prepare(const std::vector<LaneSlice>& slices) const {
-  for (size_t lane = 0; lane < lanes_.size(); ++lane) {
-    std::vector<LaneSlice> open;
-    std::vector<Key> keys;
-    std::set<Key> asked;
-    for (const LaneSlice& slice : slices) {
-      if (slice.lane != static_cast<int>(lane) || question_of_[slice.slice.op] == kNone) continue;
-      const Key key = key_of(slice.lane, slice.slice, slice.threads);
-      if (lanes_[lane]->answers.contains(key) || !asked.insert(key).second) continue;
-      open.push_back(slice);
-      keys.push_back(key);
-    }
-    TANDEM_RETURN_IF_ERROR(answer(static_cast<int>(lane), open, keys)
-                               .with_context("predicting lane " + lanes_[lane]->name));
+  for (const LaneSlice& slice : slices) {
+    if (question_of_[slice.slice.op] == kNone) continue;
+    TANDEM_RETURN_IF_ERROR(ask(slice.lane, slice.slice, slice.threads).status());
   }
   return {};
 }
 
-Status PredictedCosts::answer(int lane, const std::vector<LaneSlice>& slices,
-                              const std::vector<Key>& keys) const {
+StatusOr<const PredictedCosts::Answer*> PredictedCosts::ask(int lane, const Slice& slice,
+                                                            int threads) const {
   LaneModel& model = *lanes_[lane];
-  std::vector<Answer*> answers;
-  std::vector<const SliceCase*> questions;
-  for (size_t i = 0; i < slices.size(); ++i) {
-    const StatusOr<ImplementationInfo> implementation =
-        model.program->implementation(slices[i].slice, slices[i].threads);
-    Answer& answer = model.answers[keys[i]];
-    if (!implementation.ok()) {
-      if (implementation.status().code() != StatusCode::kUnsupported) {
-        return implementation.status();
-      }
-      answer.us = kImpossible;
-      continue;
-    }
-    answer.question =
-        describe_slice(graph_, placement_, slices[i].slice, model.facts, *implementation);
-    answer.question.repeated = repeated_;
-    answers.push_back(&answer);
-    questions.push_back(&answer.question);
+  const auto [entry, fresh] = model.answers.try_emplace(key_of(lane, slice, threads));
+  if (!fresh) return &entry->second;
+  StatusOr<Answer> answer = predict(model, slice, threads);
+  if (!answer.ok()) {
+    model.answers.erase(entry);
+    return std::move(answer).status().with_context("predicting lane " + model.name);
   }
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<double> times, model.predictor.predict(questions));
-  for (size_t i = 0; i < times.size(); ++i) answers[i]->us = times[i];
-  return {};
+  entry->second = *answer;
+  return &entry->second;
+}
+
+StatusOr<PredictedCosts::Answer> PredictedCosts::predict(const LaneModel& model, const Slice& asked,
+                                                         int threads) const {
+  Slice slice = asked;
+  bool slowdowns = threads <= 0 || threads >= model.max_threads;
+  if (const PartitionAxis* axis = axis_of(asked)) {
+    slice = usual_place(graph_, *axis, asked);
+    slowdowns &= size_of(with_rounded_size(graph_, *axis, slice)) == size_of(slice);
+  }
+  const StatusOr<ImplementationInfo> implementation = model.program->implementation(slice, threads);
+  if (!implementation.ok()) {
+    if (implementation.status().code() != StatusCode::kUnsupported) return implementation.status();
+    return Answer{.us = kImpossible};
+  }
+  SliceCase question = describe_slice(graph_, placement_, slice, model.facts, *implementation);
+  question.repeated = repeated_;
+  TANDEM_ASSIGN_OR_RETURN(const SlicePredictor::Prediction prediction,
+                          model.predictor.predict_one(question, slowdowns));
+  return Answer{prediction.us, question.bytes(), prediction.slowdown_memory,
+                prediction.slowdown_compute};
 }
 
 // None where the slice is whole.
@@ -251,21 +237,11 @@ const PartitionAxis* PredictedCosts::axis_of(const Slice& slice) const {
 
 const PredictedCosts::Answer* PredictedCosts::find(int lane, const Slice& slice,
                                                    int threads) const {
-  const auto& answers = lanes_[lane]->answers;
   if (question_of_[slice.op] == kNone) return nullptr;  // never runs
-  const Key key = key_of(lane, slice, threads);
-  auto found = answers.find(key);
-  if (found != answers.end()) return &found->second;
-  std::vector<Slice> slices = {slice};
-  if (const PartitionAxis* axis = axis_of(slice)) slices = slices_near(graph_, *axis, slice);
-  std::vector<LaneSlice> asked;
-  for (const Slice& one : slices) asked.push_back({lane, one, threads});
-  if (const Status status = prepare(asked); !status.ok()) {
-    log().warn("no prediction for {}: {}", to_string(graph_, slice), status.message());
-    return nullptr;
-  }
-  found = answers.find(key);
-  return found == answers.end() ? nullptr : &found->second;
+  const StatusOr<const Answer*> answer = ask(lane, slice, threads);
+  if (answer.ok()) return *answer;
+  log().warn("no prediction for {}: {}", to_string(graph_, slice), answer.status().message());
+  return nullptr;
 }
 
 double PredictedCosts::slice_us(int lane, const Slice& slice, int threads) const {
@@ -274,59 +250,16 @@ double PredictedCosts::slice_us(int lane, const Slice& slice, int threads) const
   return answer ? answer->us : kImpossible;
 }
 
-// Of the operator whole and of all parts that slowdowns are known of, in one go.
-Status PredictedCosts::add_slowdowns(int lane, OperatorId op) const {
-  LaneModel& model = *lanes_[lane];
-  std::vector<Slice> slices = {{.op = op}};
-  for (const PartitionAxis& axis : axes_[op]) {
-    add_parts(graph_, op, axis, kSlowdownSteps, &slices);
-  }
-  std::vector<LaneSlice> asked;
-  for (const Slice& slice : slices) asked.push_back({lane, slice, 0});
-  TANDEM_RETURN_IF_ERROR(prepare(asked));
-  std::vector<Answer*> open;
-  for (const Slice& slice : slices) {
-    Answer& answer = model.answers.at(key_of(lane, slice, 0));
-    if (!answer.has_slowdowns && answer.us != kImpossible) open.push_back(&answer);
-  }
-  for (const OtherLoad load : {OtherLoad::kMemory, OtherLoad::kCompute}) {
-    std::vector<const SliceCase*> questions;
-    for (Answer* answer : open) {
-      answer->question.load = load;
-      questions.push_back(&answer->question);
-    }
-    TANDEM_ASSIGN_OR_RETURN(const std::vector<double> slowdowns,
-                            model.predictor.slowdowns(questions));
-    for (size_t i = 0; i < open.size(); ++i) {
-      (load == OtherLoad::kMemory ? open[i]->slowdown_memory : open[i]->slowdown_compute) =
-          slowdowns[i];
-    }
-  }
-  for (Answer* answer : open) {
-    answer->question.load = OtherLoad::kNone;
-    answer->has_slowdowns = true;
-  }
-  return {};
-}
-
 Contention PredictedCosts::contention(int lane, const Slice& slice) const {
-  const LaneModel& model = *lanes_[lane];
   const Answer* answer = find(lane, slice, 0);
   if (!answer || answer->us == kImpossible) return {};
   Slice rounded = slice;
   if (const PartitionAxis* axis = axis_of(slice)) rounded = with_rounded_size(graph_, *axis, slice);
   const Answer* slowdown = find(lane, rounded, 0);
   if (!slowdown || slowdown->us == kImpossible) return {};
-  if (!slowdown->has_slowdowns) {
-    if (const Status status = add_slowdowns(lane, slice.op); !status.ok()) {
-      log().warn("no slowdowns for lane {}: {}", model.name, status.message());
-      return {};
-    }
-  }
   Contention contention;
-  if (model.memory_gbps > 0) {
-    const double gbps = answer->question.bytes() / answer->us / 1e3;
-    contention.memory_share = std::clamp(gbps / model.memory_gbps, 0.0, 1.0);
+  if (const double most = lanes_[lane]->memory_gbps; most > 0) {
+    contention.memory_share = std::clamp(answer->bytes / answer->us / 1e3 / most, 0.0, 1.0);
   }
   contention.slowdown_memory = slowdown->slowdown_memory;
   contention.slowdown_compute = slowdown->slowdown_compute;

@@ -23,8 +23,8 @@ struct LaneSlice {
 
 // Slices of operators with equal signatures, of one size along one axis, on one lane with one
 // number of threads are one question: it is put to the lane (which implementation?) and to the
-// predictors once. Where along the axis a slice lies makes no difference, although slices at the
-// edges of an image read fewer lines.
+// predictors once, as it is asked. Where along the axis a slice lies makes no difference, although
+// slices at the edges of an image read fewer lines.
 //
 // Times are those of cold data, as networks have them, except where one operator is all that runs
 // (is_alone()): then they are those of slices that ran just before, which are up to twice as fast,
@@ -41,11 +41,11 @@ class PredictedCosts : public CostModel {
                                                           TransferCosts transfers);
   ~PredictedCosts() override;
 
-  // Predicts all that are not known yet in one go.
+  // Predicts all that are not known yet. Fails where slice_us() would only warn and say that it
+  // takes for ever.
   Status prepare(const std::vector<LaneSlice>& slices) const;
 
-  // Infinite where the lane has no implementation. A slice that was not prepared is predicted
-  // together with others of about its size, that a search may ask for next.
+  // Infinite where the lane has no implementation.
   double slice_us(int lane, const Slice& slice, int threads = 0) const override;
   // memory_share: bytes that the slice moves at least, per predicted time, over what a core reads
   // from memory, as probed beside the measurements. Slowdowns are learned from measurements under
@@ -66,9 +66,9 @@ class PredictedCosts : public CostModel {
  private:
   struct LaneModel;
   struct Answer {
-    predict::SliceCase question;
     double us = 0;
-    bool has_slowdowns = false;
+    double bytes = 0;  // that the slice moves at least
+    // Of whole operators and eighths.
     double slowdown_memory = 1;
     double slowdown_compute = 1;
   };
@@ -78,10 +78,10 @@ class PredictedCosts : public CostModel {
   Status load_lane(Lane* lane, const predict::PredictorFile& predictors,
                    const TensorBindings& bindings);
   Key key_of(int lane, const Slice& slice, int threads) const;
-  Status answer(int lane, const std::vector<LaneSlice>& slices, const std::vector<Key>& keys) const;
+  StatusOr<const Answer*> ask(int lane, const Slice& slice, int threads) const;
+  StatusOr<Answer> predict(const LaneModel& model, const Slice& asked, int threads) const;
   const PartitionAxis* axis_of(const Slice& slice) const;
   const Answer* find(int lane, const Slice& slice, int threads) const;
-  Status add_slowdowns(int lane, OperatorId op) const;
 
   const Graph& graph_;
   const Placement placement_;

@@ -238,7 +238,8 @@ Status Planner::load_predictors() {
   predictors_ms_ += stopwatch.milliseconds();
   stopwatch = {};
   const auto lanes = static_cast<int>(crew_->lanes().size());
-  TANDEM_RETURN_IF_ERROR(costs->prepare(usual_slices(*graph_, lanes)));
+  // Whole operators: what is asked for in any case, and tells whether predictors know them all.
+  TANDEM_RETURN_IF_ERROR(costs->prepare(usual_slices(*graph_, lanes, 1)));
   cost_source_ = source_of(file);
   schedule_ms_ += stopwatch.milliseconds();
   log().debug("{} slices predicted by {}", costs->answered(), cost_source_);

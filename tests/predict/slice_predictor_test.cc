@@ -7,6 +7,7 @@
 #include <set>
 
 #include "predict/slice_evaluation.h"
+#include "predict/slice_names.h"
 #include "tests/predict/slice_samples.h"
 #include "tests/support/random.h"
 
@@ -111,6 +112,22 @@ TEST(SlicePredictor, LearnsSlowdowns) {
   EXPECT_NEAR((*slowdowns)[0], 1.6, 0.1);
   EXPECT_NEAR((*slowdowns)[1], 1.0, 0.1);
   EXPECT_EQ((*slowdowns)[2], 1.0);
+  // One at a time is the same to the bit.
+  for (const SliceSample& sample : samples) {
+    SliceCase slice = sample.slice;
+    slice.load = OtherLoad::kNone;
+    SliceCase beside_memory = slice;
+    beside_memory.load = OtherLoad::kMemory;
+    SliceCase beside_compute = slice;
+    beside_compute.load = OtherLoad::kCompute;
+    const std::vector<const SliceCase*> all = {&slice, &beside_memory, &beside_compute};
+    const std::vector<double> at_once = predictor->slowdowns(all).value();
+    const SlicePredictor::Prediction one = predictor->predict_one(slice, true).value();
+    EXPECT_EQ(one.us, predictor->predict(all).value()[0]);
+    EXPECT_EQ(one.slowdown_memory, at_once[1]);
+    EXPECT_EQ(one.slowdown_compute, at_once[2]);
+    EXPECT_EQ(predictor->predict_one(slice, false).value().us, one.us);
+  }
 }
 
 TEST(SliceFeatures, NamesOfImplementations) {

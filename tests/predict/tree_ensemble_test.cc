@@ -48,6 +48,17 @@ TEST_P(TreeEnsembleTest, EqualsXgboostToTheBit) {
   boosted->ensemble.predict(frame.values(), ours);
   EXPECT_EQ(boosted->rounds, 40);
   EXPECT_EQ(ours, boosted->by_xgboost);
+  // However many rows are asked for at once.
+  for (const size_t together : {1, 15, 16, 50}) {
+    std::vector<float> in_parts(frame.rows());
+    for (size_t row = 0; row < frame.rows(); row += together) {
+      const size_t count = std::min(together, frame.rows() - row);
+      boosted->ensemble.predict(
+          std::span(frame.values()).subspan(row * frame.columns(), count * frame.columns()),
+          std::span(in_parts).subspan(row, count));
+    }
+    EXPECT_EQ(in_parts, boosted->by_xgboost) << together;
+  }
   // A model that predicts nothing would pass the above.
   EXPECT_GT(*std::max_element(ours.begin(), ours.end()), 1);
 }

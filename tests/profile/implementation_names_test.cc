@@ -5,7 +5,7 @@
 #include <set>
 
 #include "graph/partition.h"
-#include "predict/slice_features.h"
+#include "predict/slice_names.h"
 #include "profile/graph_memory.h"
 #include "tandem/platform.h"
 #include "tests/support/operator_table.h"
