@@ -11,7 +11,7 @@ went wrong. The process ends when its stdin does.
   {"do": "run"}
       -> {"ms": MS, "preempted": whether the kernel took a core away from it meanwhile}
 
-The process runs on the given cores only, which its threads inherit.
+The process runs on the given cores only, each thread of the engine's on one of them.
 """
 
 import json
@@ -39,9 +39,11 @@ class EngineWorker:
         self.model, self.threads = request["model"], request["threads"]
         self.folder = Path(request["outputs"])
         self.inputs = {name: numpy.load(path) for name, path in request["inputs"].items()}
+        others = threads_of_this_process()
         answer = self.start()
         self.prepare()
         self.infer()
+        spread_out(sorted(threads_of_this_process() - others), request["cores"])
         answer["outputs"] = []
         for index, values in enumerate(self.outputs()):
             answer["outputs"].append(str(self.folder / f"{index}.npy"))
@@ -62,6 +64,18 @@ class EngineWorker:
 
     def requests(self):
         return {"load": self.load, "run": self.run}
+
+
+def threads_of_this_process():
+    return {int(name) for name in os.listdir("/proc/self/task")}
+
+
+def spread_out(pool, cores):
+    """This thread, which works in the engine's pool, too, and the others have a core each, as Tandem's
+    threads do: left to the kernel, two of them may share one for many runs."""
+    if len(pool) + 1 == len(cores):
+        for thread, core in zip([0, *pool], cores):
+            os.sched_setaffinity(thread, [core])
 
 
 def serve(worker):

@@ -88,6 +88,7 @@ std::optional<double> greatest_difference(const ModelReport& report, const Rival
 
 nlohmann::json rival_json(const ModelReport& report, const Rival& rival) {
   nlohmann::json json = times_json(rival.milliseconds);
+  json["preempted_runs"] = rival.milliseconds.disturbed();
   json.update(rival.facts);
   if (const auto off = greatest_difference(report, rival)) json["max_relative_difference"] = *off;
   json["version"] = rival.version;

@@ -8,9 +8,10 @@ import subprocess
 import sys
 import unittest
 
-from cli_testing import TANDEM, TIMEOUT_S, CliTest, model, node, value_info
+from cli_testing import TANDEM, TIMEOUT_S, CliTest, model, node, value_info, write_npy
 
-PYTHON = pathlib.Path(os.environ["TANDEM_SOURCE"]) / ".venv/bin/python"
+SOURCE = pathlib.Path(os.environ["TANDEM_SOURCE"])
+PYTHON = SOURCE / ".venv/bin/python"
 STRATEGIES = ["cpu", "gpu", "intra"]
 
 # Stands in for Python with ONNX Runtime or LiteRT, on a model that is one Relu: answers as the real script does,
@@ -110,6 +111,28 @@ class BenchModel(CliTest):
             self.assertIsNone(measured[f"{other}_ms"])
             cores = [core for lane in report["conditions"]["lanes"] for core in lane["cores"]]
             self.assertEqual(measured[engine]["cores"], cores[:2])
+
+    @unittest.skipUnless(PYTHON.exists() and len(os.sched_getaffinity(0)) > 1, "needs .venv, two cores")
+    def test_threads_of_other_engines_have_a_core_each(self):
+        cores = sorted(os.sched_getaffinity(0))[:2]
+        write_npy(self.work / "x.npy", [1, 64], [0.5] * 64)
+        request = {
+            "do": "load", "model": str(self.relu()), "threads": 2, "cores": cores,
+            "inputs": {"x": str(self.work / "x.npy")}, "outputs": str(self.work),
+        }
+        for script in ("onnxruntime_worker.py", "litert_worker.py"):
+            with subprocess.Popen(
+                [PYTHON, "-B", SOURCE / "tools" / script], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, text=True,
+            ) as worker:
+                worker.stdin.write(json.dumps(request) + "\n")
+                worker.stdin.flush()
+                self.assertIn("version", worker.stdout.readline())
+                threads = [int(path.name) for path in pathlib.Path(f"/proc/{worker.pid}/task").iterdir()]
+                masks = [sorted(os.sched_getaffinity(thread)) for thread in threads]
+                self.assertEqual(sorted(os.sched_getaffinity(worker.pid)), cores[:1], script)
+                self.assertEqual(masks.count(cores[1:]), 1, script)
+                worker.stdin.close()
 
     def test_other_outputs_are_an_error(self):
         stand_in = self.stand_in(output="max(0, x) + 0.25")
