@@ -28,8 +28,9 @@ class NotPossible(Exception):
 
 
 class EngineWorker:
-    """An engine adds start(), which loads the model and says what is known of it, {"version", "load_ms",
-    "facts"}; infer(), which is timed; and outputs(), arrays in the model's order."""
+    """An engine adds find(), which imports it; start(), which loads the model and says what is known of
+    it, {"version", "load_ms", "facts"}; infer(), which is timed; and outputs(), arrays in the model's
+    order."""
 
     def load(self, request):
         os.sched_setaffinity(0, request["cores"])
@@ -39,6 +40,7 @@ class EngineWorker:
         self.model, self.threads = request["model"], request["threads"]
         self.folder = Path(request["outputs"])
         self.inputs = {name: numpy.load(path) for name, path in request["inputs"].items()}
+        self.find()
         others = threads_of_this_process()
         answer = self.start()
         self.prepare()

@@ -30,17 +30,20 @@ XNNPACK = "XNNPACK delegate"
 
 
 class LiteRtWorker(EngineWorker):
-    def start(self):
+    def find(self):
         for package in ("onnx", "flatbuffers"):
             if importlib.util.find_spec(package) is None:
                 raise ImportError(f"the converter from ONNX needs the package {package}")
         from ai_edge_litert.interpreter import Interpreter
 
+        self.create = Interpreter
+
+    def start(self):
         begin = time.perf_counter()
         file, made = self.convert()
         converted = time.perf_counter()
         with captured_errors() as log:
-            self.interpreter = Interpreter(model_path=str(file), num_threads=self.threads)
+            self.interpreter = self.create(model_path=str(file), num_threads=self.threads)
             self.interpreter.allocate_tensors()
             ready = time.perf_counter()
         by_name = {tensor["name"]: tensor for tensor in self.interpreter.get_input_details()}

@@ -23,14 +23,16 @@ AS_REQUESTED = 1
 
 
 class OnnxRuntimeWorker(EngineWorker):
-    def start(self):
+    def find(self):
         import onnxruntime
 
         self.onnxruntime = onnxruntime
+
+    def start(self):
         begin = time.perf_counter()
         self.session = self.create_session(self.options())
         load_ms = 1000 * (time.perf_counter() - begin)
-        return {"version": onnxruntime.__version__, "load_ms": load_ms}
+        return {"version": self.onnxruntime.__version__, "load_ms": load_ms}
 
     def options(self):
         options = self.onnxruntime.SessionOptions()
