@@ -12,12 +12,14 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
+from results_lanes import LaneResults
 from results_predictors import PredictorResults
-from results_text import table
+from results_schedules import ScheduleResults
+from results_splits import SplitResults
+from results_text import probe_text, table
 from tandem_cli import TandemError, run_tandem
 
 NETWORKS = (
@@ -29,11 +31,6 @@ NETWORK_STRATEGIES = ("cpu", "gpu", "inter", "intra", "chain", "joint")
 OF_LIMIT_TARGET = 0.8
 OF_LIMIT_NETWORKS = ("vgg16", "resnet50", "inception_v3", "vit_b_32")
 SHAPES = ("vgg16", "resnet50", "inception_v3", "mobilenet_v2", "vit_b_32")
-# What one lane should reach: its time over ONNX Runtime's, on these networks.
-LANE_TARGETS = {"cpu": 1.15, "gpu": 1.6}
-LANE_TARGET_NETWORKS = ("vgg16", "resnet50", "inception_v3", "vit_b_32")
-STARTED = "resnet50"
-LANE_RUNS = 15
 NETWORK_RUNS = 31
 
 INTRODUCTION = """# Measurements
@@ -77,30 +74,11 @@ def conditions(report):
     )
 
 
-def megabytes(count):
-    return f"{count / 1e6:.1f}"
-
-
 def per_core(values, digits):
     return "/".join(f"{value:.{digits}f}" for value in values)
 
 
-def probe_text(probes):
-    """What the cores did beside the measurement: the range over all probes."""
-
-    def extent(key, digits):
-        figures = [figure for probe in probes for figure in probe[key]]
-        return f"{min(figures):.{digits}f} to {max(figures):.{digits}f}"
-
-    return (
-        f"Each core did {extent('alone_gflops', 0)} GFLOPS of multiply-adds alone and "
-        f"{extent('together_gflops', 0)} beside the other, and read {extent('alone_read_gbps', 1)} "
-        f"GB/s alone and {extent('together_read_gbps', 1)} beside the other, before and after each "
-        "network.\n\n"
-    )
-
-
-class Results(PredictorResults):
+class Results(LaneResults, PredictorResults, ScheduleResults, SplitResults):
     """Measures sections: each method returns a title, a command, a text, and the report with the
     conditions."""
 
@@ -161,126 +139,6 @@ class Results(PredictorResults):
         )
         header = ["lane", "shapes", "number", "GFLOPS", "overall", "median", "worst", "target"]
         return "Operators", command, text + table(header, rows), report
-
-    def bench_all(self):
-        """Every network on each lane alone: several sections show this one measurement."""
-        return self.command(
-            "bench", "model", "--all", "--strategy", "cpu,gpu", "--litert", "none", "--runs",
-            LANE_RUNS,
-        )
-
-    def lanes(self):
-        command, report = self.bench_all()
-        rows = []
-        for model in report["models"]:
-            row = [model["model"], f"{model['onnxruntime_ms']:.2f}"]
-            for lane, target in LANE_TARGETS.items():
-                times = model["strategies"][lane]
-                ratio = times["over_onnxruntime"]
-                verdict = ""
-                if model["model"] in LANE_TARGET_NETWORKS:
-                    verdict = f" ({target:.2f} {'reached' if ratio <= target else 'missed'})"
-                row += [
-                    f"{times['median_ms']:.2f}", f"{100 * times['spread']:.0f}%",
-                    f"{ratio:.2f}{verdict}", f"{times['max_relative_difference']:.0e}",
-                ]
-            rows.append(row)
-        probes = [m[key] for m in report["models"] for key in ("probe_before", "probe_after")]
-        version = report["models"][0]["onnxruntime"]["version"]
-        text = (
-            "Milliseconds an inference, medians of interleaved runs. ONNX Runtime "
-            f"{version} has one thread, on the CPU lane's core. Over: the lane's time over ONNX "
-            "Runtime's, with the target where there is one. Difference: the greatest from ONNX "
-            "Runtime's outputs, relative to the greatest output. " + probe_text(probes)
-        )
-        header = ["network", "ONNX Runtime"]
-        for lane in LANE_TARGETS:
-            header += [lane, f"spread of {lane}", f"{lane} over", f"difference of {lane}"]
-        return "Networks on one lane", command, text + table(header, rows), report
-
-    def memory(self):
-        command, report = self.bench_all()
-        rows = []
-        for model in report["models"]:
-            cpu, gpu = (model["strategies"][lane]["memory"] for lane in ("cpu", "gpu"))
-            other = model["onnxruntime"]["memory"]
-            rows.append(
-                [
-                    model["model"],
-                    megabytes(cpu["arena_bytes_without_reuse"]),
-                    megabytes(cpu["padding_bytes_without_reuse"]),
-                    megabytes(cpu["least_bytes"]),
-                    megabytes(cpu["arena_bytes"]),
-                    f"{cpu['arena_bytes'] / cpu['arena_bytes_without_reuse']:.2f}",
-                    megabytes(other["planned_bytes"]),
-                    megabytes(other["arena_bytes"]),
-                    megabytes(cpu["packed_bytes"]["cpu"]),
-                    megabytes(gpu["packed_bytes"]["gpu"]),
-                ]
-            )
-        header = [
-            "network", "sum of tensors", "of it padding", "most in use", "arena", "arena over sum",
-            "ONNX Runtime, planned", "ONNX Runtime, arena", "packed by cpu", "packed by gpu",
-        ]
-        text = (
-            "Megabytes. The arena holds a network's inputs, activations and outputs on one lane, in "
-            "memory that lanes share; most in use: no plan can do with less. ONNX Runtime, planned: "
-            "the block that it asks its arena for once it knows the activations (inputs and outputs "
-            "are elsewhere); its arena: all that it took from the system for activations and "
-            "scratch, in powers of two. Both from its log, with weights kept out of the arena. "
-            "Packed: weights as the lanes' kernels read them, and scratch.\n\n"
-        )
-        return "Memory", command, text + table(header, rows), report
-
-    def initialization(self):
-        command, report = self.bench_all()
-        rows = []
-        for model in report["models"]:
-            cpu, gpu = (model["strategies"][lane] for lane in ("cpu", "gpu"))
-            parts, of_gpu = cpu["init_parts"], gpu["init_lanes"]["gpu"]
-            figures = (
-                parts["read"], parts["import"], parts["passes"], parts["memory"],
-                cpu["init_lanes"]["cpu"]["pack"], gpu["init_parts"]["memory"], of_gpu["pack"],
-                of_gpu["compile"], of_gpu["warm"], model["onnxruntime_init_ms"],
-            )
-            programs = f"{of_gpu['programs_compiled']}/{of_gpu['programs_cached']}"
-            rows.append([model["model"], *(f"{ms:.0f}" for ms in figures), programs])
-        header = [
-            "network", "read", "import", "passes", "cpu: memory", "cpu: pack", "gpu: memory",
-            "gpu: pack", "gpu: programs", "gpu: first launches", "ONNX Runtime's session",
-            "programs compiled/cached",
-        ]
-        text = (
-            "Milliseconds from the file to the first run, by part. Reading, importing and passes are "
-            "the model's; the rest is each lane's alone. Programs that an earlier network of this "
-            "process needed are not loaded again: with the networks above is what a process of its "
-            "own takes.\n\n"
-        )
-        return "Initialization", command, text + table(header, rows), report
-
-    def start(self):
-        """The same command twice, with no cache of any kind before the first."""
-        rows = []
-        with tempfile.TemporaryDirectory(prefix="tandem-results-") as folder:
-            for start in ("first", "second"):
-                command, report = self.command(
-                    "run", f"zoo:{STARTED}", "--strategy", "gpu", "--runs", 1,
-                    environment={"XDG_CACHE_HOME": folder},
-                )
-                session = report["strategies"][0]
-                lane, cache = session["init_lanes"]["gpu"], report["program_cache"]
-                rows.append(
-                    [
-                        start, cache["misses"], cache["hits"], f"{lane['pack']:.0f}",
-                        f"{lane['compile']:.0f}", f"{lane['warm']:.0f}", f"{session['init_ms']:.0f}",
-                    ]
-                )
-        header = [
-            "start", "programs compiled", "from the cache", "pack", "programs", "first launches",
-            "from the file to ready",
-        ]
-        text = "Milliseconds, with empty caches before the first start.\n\n" + table(header, rows)
-        return "First and second start", f"XDG_CACHE_HOME=EMPTY {command}", text, report
 
     def networks(self):
         command, report = self.command(
@@ -397,120 +255,6 @@ class Results(PredictorResults):
             "process of its own, too. Starting drivers and importing libraries is in neither.\n\n"
         )
         return text + table(header, rows)
-
-    def schedules(self):
-        command, report = self.command("bench", "schedule")
-        strategies = ("single", "inter", "intra", "chain", "joint")
-        graphs = report["graphs"]
-        rows = []
-        names = [*(kind for kind in report["kinds"] if kind != "adversary"), "all", "adversary"]
-        for kind in names:
-            summary = report if kind == "all" else report["kinds"].get(kind)
-            if summary is None:
-                continue
-            of_kind = [
-                g for g in graphs if g["kind"] == kind or (kind == "all" and g["kind"] != "adversary")
-            ]
-            over = (
-                sum(g[f"{s}_us"] / g["exact_us"] for g in of_kind) / len(of_kind) for s in strategies
-            )
-            gaps = ("mean_gap_proven", "max_gap_proven", "mean_gap_to_bound", "max_gap_to_bound")
-            rows.append(
-                [
-                    kind, len(of_kind), f"{100 * summary['share_proven']:.0f}%",
-                    *(f"{ratio:.3f}" for ratio in over),
-                    *("" if summary[g] is None else f"{100 * summary[g]:.2f}%" for g in gaps),
-                    f"{summary['median_search_ms']:.1f}",
-                    f"{max(g['search_ms'] for g in of_kind):.0f}",
-                ]
-            )
-        header = [
-            "problems", "number", "optimum proven", *strategies, "gap of joint to proven optima, mean",
-            "worst", "gap to optimum or bound, mean", "worst", "search, median ms", "most ms",
-        ]
-        settings = report["settings"]
-        text = (
-            f"{len(graphs)} problems of 5 to 60 operators on 2 to 4 lanes, contention 1; "
-            f"CP-SAT {settings['time_limit_s']} s a problem with {settings['workers']} workers. Columns "
-            "of strategies: makespans over the best that anything found (the optimum, where it is "
-            "proven), means. Joint is worse than a baseline on "
-            f"{sum(not g['joint_never_worse'] for g in graphs)} problems. Targets: 60% proven, gap to "
-            "proven optima 2% in the mean and 8% at worst. docs/scheduling.md says what the problems "
-            "are; the adversary's were chosen because joint does badly on them.\n\n"
-        )
-        text += table(header, rows)
-        worst = sorted(
-            (g for g in graphs if g["kind"] == "adversary"), key=lambda g: g["gap"], reverse=True
-        )
-        text += "\nThe adversary's, joint over the optimum (or over the bound, where none is proven):\n\n"
-        text += table(
-            ["problem", "operators", "lanes", "joint us", "optimum us", "proven", "ratio"],
-            [
-                [
-                    g["name"], g["operators"], g["lanes"], f"{g['joint_us']:.1f}", f"{g['exact_us']:.1f}",
-                    "yes" if g["proven"] else "no", f"{1 + g['gap']:.3f}",
-                ]
-                for g in worst
-            ],
-        )
-        return "Schedules", command, text, report
-
-    def split_set(self, name):
-        command, report = self.command(
-            "bench", "op", "--set", name, "--costs", "predicted", "--sync", "svm,event"
-        )
-        rows = [
-            [
-                o["name"], o["shape"], *(f"{o[f'{who}_ms']:.3f}" for who in ("cpu", "gpu", "chosen")),
-                o["chosen"], f"{o['grid_ms']:.3f}", o["grid"], f"{o['limit']:.2f}",
-                "not told" if o["corun_limit"] is None else f"{o['corun_limit']:.2f}", o["bound"],
-            ]
-            for o in report["operators"]
-        ]
-        header = [
-            "from", "operator", "cpu ms", "gpu ms", "chosen ms", "chosen", "best of grid ms",
-            "best of grid", "limit", "co-running limit", "bound by",
-        ]
-        text = (
-            f"Mean speed-up over the better lane: chosen {report['mean_speedup_chosen']:.3f}, best of "
-            f"an exhaustive search, measured afresh, {report['mean_speedup_grid']:.3f}; at most "
-            f"{report['max_speedup_chosen']:.2f}. Attained (mean of grid over chosen): "
-            f"{report['attained']:.3f}, target 0.97. Of the co-running limit, where computing bounds: "
-            f"{report['mean_of_corun_limit']:.3f}, target 0.93. docs/splitting.md says what is "
-            "measured. Splits are predicted by the predictors above. Figures are those with mechanism "
-            f"`{report['mechanisms'][0]['sync']}` where no other is named.\n\n"
-        )
-        return command, text + table(header, rows) + self.by_size(report), report
-
-    @staticmethod
-    def by_size(report):
-        """What mechanisms of synchronisation are worth, by operators' time on the better lane."""
-        mechanisms = report["mechanisms"]
-        header = ["better lane's time", "operators"]
-        for mechanism in mechanisms:
-            header += [f"{mechanism['sync']}: chosen", f"{mechanism['sync']}: search"]
-        rows = []
-        for entry in report["by_time"]:
-            to = "more" if entry["to_ms"] is None else f"{entry['to_ms']:g} ms"
-            row = [f"{entry['from_ms']:g} to {to}", entry["operators"]]
-            for chosen, grid in zip(entry["speedup_chosen"], entry["speedup_grid"], strict=True):
-                row += [f"{chosen:.2f}", f"{grid:.2f}"]
-            rows.append(row)
-        row = ["all", len(report["operators"])]
-        for mechanism in mechanisms:
-            row += [f"{mechanism['mean_speedup_chosen']:.2f}", f"{mechanism['mean_speedup_grid']:.2f}"]
-        attained = ", ".join(f"{m['attained']:.3f} with {m['sync']}" for m in mechanisms)
-        return (
-            "\nMean speed-up over the better lane with each mechanism of synchronisation, by the time "
-            f"that the better lane takes. Attained of the search: {attained}.\n\n"
-            + table(header, [*rows, row])
-        )
-
-    def linear_splits(self):
-        return "Linear layers split", *self.split_set("linear")
-
-    def convolution_splits(self):
-        return "Convolutions split", *self.split_set("conv")
 
 
 SECTIONS = (
