@@ -7,6 +7,7 @@
 
 #include "cli/progress.h"
 #include "fmt/format.h"
+#include "platform/coefficients_file.h"
 #include "platform/platform_file.h"
 #include "simulate/fit.h"
 #include "simulate/speed_ups.h"

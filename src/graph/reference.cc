@@ -3,154 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <numeric>
 
+#include "graph/reference_products.h"
 #include "graph/resize.h"
+#include "graph/tensor_loops.h"
 
 namespace tandem {
 namespace {
 
-using Inputs = std::vector<const ReferenceTensor*>;
-
-Dims dense_strides(const Dims& dims) { return strides_of(dims, {Order::kRowMajor, false}); }
-
 double maximum(double a, double b) { return a > b || std::isnan(a) ? a : b; }
 double minimum(double a, double b) { return a < b || std::isnan(a) ? a : b; }
-double clamp(double x, double low, double high) { return x < low ? low : x > high ? high : x; }
 
-// Calls f(index) for every element in row-major order.
-template <typename F>
-void for_each_index(const Dims& dims, const F& f) {
-  Dims index(dims.size(), 0);
-  for (int64_t left = element_count(dims); left > 0; --left) {
-    f(index);
-    for (size_t d = dims.size(); d-- > 0;) {
-      if (++index[d] < dims[d]) break;
-      index[d] = 0;
-    }
-  }
-}
-
-int64_t offset_of(const Dims& index, const Dims& strides) {
-  return std::inner_product(index.begin(), index.end(), strides.begin(), int64_t{0});
-}
-
-// Fills y element by element from f(index).
-template <typename F>
-void generate(ReferenceTensor& y, const F& f) {
-  size_t next = 0;
-  for_each_index(y.dims, [&](const Dims& index) { y.values[next++] = f(index); });
-}
-
-void evaluate(const ConvAttributes& conv, const Inputs& in, ReferenceTensor& y) {
-  const ReferenceTensor& x = *in[0];
-  const ReferenceTensor& w = *in[1];
-  const Dims xs = dense_strides(x.dims);
-  const Dims ws = dense_strides(w.dims);
-  const int64_t per_group = y.dims[1] / conv.groups;
-  size_t next = 0;
-  for_each_index(y.dims, [&](const Dims& at) {
-    const int64_t m = at[1];
-    const int64_t first_channel = m / per_group * w.dims[1];
-    double sum = conv.has_bias ? in[2]->values[m] : 0;
-    for (int64_t kh = 0; kh < conv.kernel[0]; ++kh) {
-      const int64_t h = at[2] * conv.stride[0] - conv.pads[0] + kh * conv.dilation[0];
-      if (h < 0 || h >= x.dims[2]) continue;
-      for (int64_t kw = 0; kw < conv.kernel[1]; ++kw) {
-        const int64_t v = at[3] * conv.stride[1] - conv.pads[1] + kw * conv.dilation[1];
-        if (v < 0 || v >= x.dims[3]) continue;
-        const double* px = &x.values[at[0] * xs[0] + first_channel * xs[1] + h * xs[2] + v];
-        const double* pw = &w.values[m * ws[0] + kh * ws[2] + kw];
-        for (int64_t c = 0; c < w.dims[1]; ++c) sum += px[c * xs[1]] * pw[c * ws[1]];
-      }
-    }
-    if (conv.has_residual) sum += in.back()->values[next];
-    y.values[next++] = apply(conv.activation, sum);
-  });
-}
-
-void evaluate(const ConvTransposeAttributes& conv, const Inputs& in, ReferenceTensor& y) {
-  const ReferenceTensor& x = *in[0];
-  const ReferenceTensor& w = *in[1];
-  const Dims ws = dense_strides(w.dims);
-  const Dims ys = dense_strides(y.dims);
-  const int64_t in_per_group = x.dims[1] / conv.groups;
-  const int64_t out_per_group = w.dims[1];
-  generate(y, [&](const Dims& at) { return conv.has_bias ? in[2]->values[at[1]] : 0; });
-  size_t next = 0;
-  for_each_index(x.dims, [&](const Dims& at) {
-    const double value = x.values[next++];
-    const int64_t first_channel = at[1] / in_per_group * out_per_group;
-    for (int64_t kh = 0; kh < conv.kernel[0]; ++kh) {
-      const int64_t h = at[2] * conv.stride[0] - conv.pads[0] + kh * conv.dilation[0];
-      if (h < 0 || h >= y.dims[2]) continue;
-      for (int64_t kw = 0; kw < conv.kernel[1]; ++kw) {
-        const int64_t v = at[3] * conv.stride[1] - conv.pads[1] + kw * conv.dilation[1];
-        if (v < 0 || v >= y.dims[3]) continue;
-        double* py = &y.values[at[0] * ys[0] + first_channel * ys[1] + h * ys[2] + v];
-        const double* pw = &w.values[at[1] * ws[0] + kh * ws[2] + kw];
-        for (int64_t m = 0; m < out_per_group; ++m) py[m * ys[1]] += value * pw[m * ws[1]];
-      }
-    }
-  });
-  for (double& value : y.values) value = apply(conv.activation, value);
-}
-
-void evaluate(const LinearAttributes& linear, const Inputs& in, ReferenceTensor& y) {
-  const ReferenceTensor& x = *in[0];
-  const ReferenceTensor& w = *in[1];
-  const int64_t inner = w.dims[0];
-  const int64_t columns = w.dims[1];
-  const int64_t rows = element_count(y.dims) / columns;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t n = 0; n < columns; ++n) {
-      double sum = linear.has_bias ? in[2]->values[n] : 0;
-      for (int64_t k = 0; k < inner; ++k)
-        sum += x.values[r * inner + k] * w.values[k * columns + n];
-      if (linear.has_residual) sum += in.back()->values[r * columns + n];
-      y.values[r * columns + n] = apply(linear.activation, sum);
-    }
-  }
-}
-
-// Strides of an operand that broadcasts to `dims`: 0 where it has extent 1 or no such dimension.
-Dims broadcast_strides(const Dims& operand, const Dims& dims) {
-  const Dims own = dense_strides(operand);
-  Dims strides(dims.size(), 0);
-  for (size_t i = 0; i < operand.size(); ++i) {
-    if (operand[i] > 1) strides[dims.size() - operand.size() + i] = own[i];
-  }
-  return strides;
-}
-
-void evaluate(const MatMulAttributes& matmul, const Inputs& in, ReferenceTensor& y) {
-  const ReferenceTensor& a = *in[0];
-  const ReferenceTensor& b = *in[1];
-  const size_t rank = y.dims.size();
-  const auto split = [rank](const ReferenceTensor& operand, const Dims& y_dims, bool transpose,
-                            int64_t* row, int64_t* column) {
-    const Dims own = dense_strides(operand.dims);
-    *row = own[transpose ? rank - 1 : rank - 2];
-    *column = own[transpose ? rank - 2 : rank - 1];
-    Dims batch = broadcast_strides(operand.dims, y_dims);
-    batch[rank - 2] = batch[rank - 1] = 0;
-    return batch;
-  };
-  int64_t a_row, a_column, b_row, b_column;
-  const Dims a_batch = split(a, y.dims, matmul.transpose_a, &a_row, &a_column);
-  const Dims b_batch = split(b, y.dims, matmul.transpose_b, &b_row, &b_column);
-  const int64_t inner = a.dims[matmul.transpose_a ? rank - 2 : rank - 1];
-  generate(y, [&](const Dims& at) {
-    const double* pa = &a.values[offset_of(at, a_batch) + at[rank - 2] * a_row];
-    const double* pb = &b.values[offset_of(at, b_batch) + at[rank - 1] * b_column];
-    double sum = 0;
-    for (int64_t k = 0; k < inner; ++k) sum += pa[k * a_column] * pb[k * b_row];
-    return matmul.alpha * sum;
-  });
-}
-
-void evaluate(const PoolAttributes& pool, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const PoolAttributes& pool, const ReferenceInputs& in, ReferenceTensor& y) {
   const ReferenceTensor& x = *in[0];
   const Dims xs = dense_strides(x.dims);
   const int64_t height = x.dims[2];
@@ -210,7 +75,7 @@ double reduce_step(ReduceAttributes::Kind kind, double so_far, double x) {
   return 0;
 }
 
-void evaluate(const ReduceAttributes& reduce, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const ReduceAttributes& reduce, const ReferenceInputs& in, ReferenceTensor& y) {
   const ReferenceTensor& x = *in[0];
   // Strides in y of the axes of x: 0 for those reduced.
   Dims kept = x.dims;
@@ -229,7 +94,7 @@ void evaluate(const ReduceAttributes& reduce, const Inputs& in, ReferenceTensor&
   }
 }
 
-void evaluate(const SoftmaxAttributes& softmax, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const SoftmaxAttributes& softmax, const ReferenceInputs& in, ReferenceTensor& y) {
   const ReferenceTensor& x = *in[0];
   const int64_t extent = x.dims[softmax.axis];
   const int64_t stride = dense_strides(x.dims)[softmax.axis];
@@ -250,7 +115,7 @@ void evaluate(const SoftmaxAttributes& softmax, const Inputs& in, ReferenceTenso
   });
 }
 
-void evaluate(const LayerNormAttributes& norm, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const LayerNormAttributes& norm, const ReferenceInputs& in, ReferenceTensor& y) {
   const int64_t extent = y.dims.back();
   const int64_t rows = element_count(y.dims) / extent;
   for (int64_t r = 0; r < rows; ++r) {
@@ -265,7 +130,7 @@ void evaluate(const LayerNormAttributes& norm, const Inputs& in, ReferenceTensor
   }
 }
 
-void evaluate(const UnaryAttributes& unary, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const UnaryAttributes& unary, const ReferenceInputs& in, ReferenceTensor& y) {
   for (size_t i = 0; i < y.values.size(); ++i) {
     y.values[i] = apply(unary.function, in[0]->values[i]);
   }
@@ -291,7 +156,7 @@ double combine(BinaryAttributes::Kind kind, double a, double b) {
   return 0;
 }
 
-void evaluate(const BinaryAttributes& binary, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const BinaryAttributes& binary, const ReferenceInputs& in, ReferenceTensor& y) {
   const Dims a = broadcast_strides(in[0]->dims, y.dims);
   const Dims b = broadcast_strides(in[1]->dims, y.dims);
   generate(y, [&](const Dims& at) {
@@ -300,7 +165,7 @@ void evaluate(const BinaryAttributes& binary, const Inputs& in, ReferenceTensor&
   });
 }
 
-void evaluate(const ConcatAttributes& concat, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const ConcatAttributes& concat, const ReferenceInputs& in, ReferenceTensor& y) {
   const Dims strides = dense_strides(y.dims);
   int64_t begin = 0;
   for (const ReferenceTensor* x : in) {
@@ -312,7 +177,7 @@ void evaluate(const ConcatAttributes& concat, const Inputs& in, ReferenceTensor&
   }
 }
 
-void evaluate(const CopyAttributes& copy, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const CopyAttributes& copy, const ReferenceInputs& in, ReferenceTensor& y) {
   const Dims own = dense_strides(in[0]->dims);
   const int64_t start = offset_of(copy.start, own);
   Dims strides(y.dims.size(), 0);
@@ -322,11 +187,11 @@ void evaluate(const CopyAttributes& copy, const Inputs& in, ReferenceTensor& y) 
   generate(y, [&](const Dims& at) { return in[0]->values[start + offset_of(at, strides)]; });
 }
 
-void evaluate(const ReshapeAttributes&, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const ReshapeAttributes&, const ReferenceInputs& in, ReferenceTensor& y) {
   y.values = in[0]->values;
 }
 
-void evaluate(const GatherAttributes& gather, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const GatherAttributes& gather, const ReferenceInputs& in, ReferenceTensor& y) {
   const size_t axis = static_cast<size_t>(gather.axis);
   const size_t index_rank = in[1]->dims.size();
   const int64_t extent = in[0]->dims[axis];
@@ -344,7 +209,7 @@ void evaluate(const GatherAttributes& gather, const Inputs& in, ReferenceTensor&
   });
 }
 
-void evaluate(const PadAttributes& pad, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const PadAttributes& pad, const ReferenceInputs& in, ReferenceTensor& y) {
   const Dims& extents = in[0]->dims;
   const Dims strides = dense_strides(extents);
   generate(y, [&](const Dims& at) -> double {
@@ -363,7 +228,7 @@ void evaluate(const PadAttributes& pad, const Inputs& in, ReferenceTensor& y) {
   });
 }
 
-void evaluate(const ResizeAttributes& resize, const Inputs& in, ReferenceTensor& y) {
+void evaluate(const ResizeAttributes& resize, const ReferenceInputs& in, ReferenceTensor& y) {
   const Dims& extents = in[0]->dims;
   const Dims strides = dense_strides(extents);
   std::array<std::vector<ResizeTaps>, 2> taps;
@@ -389,62 +254,6 @@ void evaluate(const ResizeAttributes& resize, const Inputs& in, ReferenceTensor&
 
 }  // namespace
 
-double apply(const Activation& activation, double x) {
-  const double alpha = activation.alpha;
-  const double beta = activation.beta;
-  switch (activation.function) {
-    case Function::kIdentity:
-      return x;
-    case Function::kRelu:
-      return x < 0 ? 0 : x;
-    case Function::kClip:
-      return clamp(x, alpha, beta);
-    case Function::kLeakyRelu:
-      return x < 0 ? alpha * x : x;
-    case Function::kElu:
-      return x < 0 ? alpha * std::expm1(x) : x;
-    case Function::kSigmoid:
-      return 1 / (1 + std::exp(-x));
-    case Function::kHardSigmoid:
-      return clamp(alpha * x + beta, 0, 1);
-    case Function::kTanh:
-      return std::tanh(x);
-    case Function::kSilu:
-      return x / (1 + std::exp(-x));
-    case Function::kHardSwish:
-      return x * clamp(x / 6 + 0.5, 0, 1);
-    case Function::kGelu:
-      return x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
-    case Function::kGeluTanh:
-      return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-    case Function::kSoftplus:
-      return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
-    case Function::kErf:
-      return std::erf(x);
-    case Function::kExp:
-      return std::exp(x);
-    case Function::kLog:
-      return std::log(x);
-    case Function::kSqrt:
-      return std::sqrt(x);
-    case Function::kReciprocal:
-      return 1 / x;
-    case Function::kAbs:
-      return std::abs(x);
-    case Function::kNeg:
-      return -x;
-    case Function::kFloor:
-      return std::floor(x);
-    case Function::kCeil:
-      return std::ceil(x);
-    case Function::kSin:
-      return std::sin(x);
-    case Function::kCos:
-      return std::cos(x);
-  }
-  return x;
-}
-
 ReferenceTensor to_reference(const HostTensor& tensor) {
   ReferenceTensor result{tensor.dims, {}};
   const auto n = static_cast<size_t>(tensor.size());
@@ -456,7 +265,7 @@ ReferenceTensor to_reference(const HostTensor& tensor) {
   return result;
 }
 
-ReferenceTensor reference(const Graph& graph, OperatorId op, const Inputs& inputs) {
+ReferenceTensor reference(const Graph& graph, OperatorId op, const ReferenceInputs& inputs) {
   ReferenceTensor y;
   y.dims = graph.output_of(op).dims;
   y.values.resize(static_cast<size_t>(element_count(y.dims)));
@@ -474,7 +283,7 @@ std::vector<ReferenceTensor> reference(const Graph& graph, const std::vector<Hos
   }
   for (size_t i = 0; i < graph.operators().size(); ++i) {
     const Operator& op = graph.operators()[i];
-    Inputs operands;
+    ReferenceInputs operands;
     for (TensorId input : op.inputs) operands.push_back(&values[input]);
     values[op.output] = reference(graph, static_cast<OperatorId>(i), operands);
   }

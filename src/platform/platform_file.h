@@ -1,13 +1,13 @@
-// Platform files (platforms/*.json, documented in docs/platforms.md) and the coefficients that were
-// fitted for them. Both are part of the library; a path names another one.
+// Platform files (platforms/*.json, documented in docs/platforms.md). They are part of the library;
+// a path names another one.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "lane/sim/coefficients.h"
 #include "lane/sim/platform_model.h"
+#include "tandem/status.h"
 
 namespace tandem {
 
@@ -30,9 +30,5 @@ StatusOr<sim::PlatformModel> load_platform(const std::string& platform,
 // "prime:1+big:3" in terms of the platform's clusters; "gpu" is the empty list.
 StatusOr<std::vector<sim::CoreGroup>> parse_cores(const sim::PlatformModel& model,
                                                   const std::string& text);
-
-// The built-in coefficients (empty path), or those of a file; and as text.
-StatusOr<sim::Coefficients> load_coefficients(const std::string& path = {});
-std::string to_text(sim::Coefficients coefficients);
 
 }  // namespace tandem

@@ -6,6 +6,7 @@
 
 #include "lane/sim/world.h"
 #include "platform/topology.h"
+#include "profile/on_lane.h"
 #include "profile/other_load.h"
 #include "support/statistics.h"
 
@@ -51,9 +52,8 @@ StatusOr<LoadTimes> time_load(LaneCrew& crew, OtherLoads& loads, SliceTimer& tim
     return {};
   };
   for (int round = 0; round < kMostRounds && result.rounds() < kRounds; ++round) {
-    Status status;
-    crew.thread(lane).run([&] { status = time(&result.alone, nullptr); });
-    TANDEM_RETURN_IF_ERROR(status);
+    TANDEM_RETURN_IF_ERROR(
+        on_lane(crew, lane, "timing", [&] { return time(&result.alone, nullptr); }));
     for (const OtherLoad other : {OtherLoad::kMemory, OtherLoad::kCompute}) {
       std::vector<double>& into =
           other == OtherLoad::kMemory ? result.beside_memory : result.beside_compute;

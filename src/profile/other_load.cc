@@ -8,6 +8,7 @@
 
 #include "lane/sim/world.h"
 #include "profile/lone_operator.h"
+#include "profile/on_lane.h"
 
 namespace tandem {
 namespace {
@@ -119,13 +120,11 @@ StatusOr<std::unique_ptr<OtherLoads>> OtherLoads::create(LaneCrew& crew, int64_t
   TANDEM_ASSIGN_OR_RETURN(loads->memory_, GraphMemory::create(graph, crew.lanes(), ones));
   loads->lanes_.resize(crew.lanes().size());
   for (size_t lane = 0; lane < loads->lanes_.size(); ++lane) {
-    Status status;
-    crew.thread(static_cast<int>(lane)).run([&] {
-      status = loads->bind(static_cast<int>(lane));
-      if (status.ok()) status = loads->bind_sample(static_cast<int>(lane));
-    });
-    TANDEM_RETURN_IF_ERROR(
-        status.with_context("preparing work for lane " + crew.info(static_cast<int>(lane)).name));
+    const auto index = static_cast<int>(lane);
+    TANDEM_RETURN_IF_ERROR(on_lane(crew, index, "preparing work for", [&]() -> Status {
+      TANDEM_RETURN_IF_ERROR(loads->bind(index));
+      return loads->bind_sample(index);
+    }));
   }
   return loads;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "profile/describe_slice.h"
+#include "profile/on_lane.h"
 #include "support/statistics.h"
 
 namespace tandem {
@@ -92,9 +93,7 @@ ProfileBatch::~ProfileBatch() {
 
 template <typename Work>
 Status ProfileBatch::on_thread(const OnLane& on_lane, const Work& work) {
-  Status status;
-  crew_.thread(on_lane.lane->index).run([&] { status = work(); });
-  return status.with_context("profiling lane " + crew_.info(on_lane.lane->index).name);
+  return tandem::on_lane(crew_, on_lane.lane->index, "profiling", work);
 }
 
 Status ProfileBatch::build(const std::vector<ProfileLane>& lanes, std::vector<ProfileCase> cases) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "profile/on_lane.h"
 #include "support/statistics.h"
 
 namespace tandem {
@@ -13,6 +14,8 @@ namespace {
 constexpr double kWorthCuttingUs = 20;
 // Axes tried, in the order of partition_axes().
 constexpr size_t kAxes = 2;
+// For errors.
+constexpr char kPurpose[] = "calibrating";
 
 std::optional<Slice> slice_at(const Graph& graph, OperatorId op, const MeasurementStage& stage,
                               double fraction, bool at_end) {
@@ -133,8 +136,9 @@ StatusOr<std::vector<SliceMeasurement::Bound>> SliceMeasurement::bind_all(
     const SlicesByLane& slices, Clock::time_point until) {
   std::vector<Bound> bound(slices.size());
   for (size_t lane = 0; lane < slices.size(); ++lane) {
-    TANDEM_RETURN_IF_ERROR(on_lane(
-        lane, [&] { return bind(static_cast<int>(lane), slices[lane], until, &bound[lane]); }));
+    const auto index = static_cast<int>(lane);
+    TANDEM_RETURN_IF_ERROR(on_lane(crew_, index, kPurpose,
+                                   [&] { return bind(index, slices[lane], until, &bound[lane]); }));
   }
   return bound;
 }
@@ -155,7 +159,8 @@ Status SliceMeasurement::time_in_turns(Clock::time_point until, std::vector<Boun
     for (size_t lane = 0; lane < bound->size(); ++lane) {
       Bound& slices = (*bound)[lane];
       if (slices.tasks.empty()) continue;
-      TANDEM_RETURN_IF_ERROR(on_lane(lane, [&] { return time(turn, &slices); }));
+      TANDEM_RETURN_IF_ERROR(
+          on_lane(crew_, static_cast<int>(lane), kPurpose, [&] { return time(turn, &slices); }));
     }
   }
   return {};
@@ -195,13 +200,6 @@ double SliceMeasurement::fastest_us(OperatorId op) const {
     fastest = fastest == 0 ? whole->second : std::min(fastest, whole->second);
   }
   return fastest;
-}
-
-template <typename Work>
-Status SliceMeasurement::on_lane(size_t lane, const Work& work) {
-  Status status;
-  crew_.thread(static_cast<int>(lane)).run([&] { status = work(); });
-  return status.with_context("calibrating lane " + crew_.info(static_cast<int>(lane)).name);
 }
 
 StatusOr<SliceMeasurement::LaneTools*> SliceMeasurement::tools_of(int lane) {

@@ -69,8 +69,6 @@ class SliceMeasurement {
   std::map<SliceSize, double>& times_of(int lane, OperatorId op);
   bool is_known(int lane, const Slice& slice) const;
   double fastest_us(OperatorId op) const;
-  template <typename Work>  // Status()
-  Status on_lane(size_t lane, const Work& work);
   StatusOr<LaneTools*> tools_of(int lane);
   StatusOr<std::vector<Bound>> bind_all(const SlicesByLane& slices, Clock::time_point until);
   Status bind(int lane, const std::vector<Slice>& slices, Clock::time_point until, Bound* bound);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "profile/copy_timing.h"
+#include "profile/on_lane.h"
 #include "profile/slice_timer.h"
 
 namespace tandem {
@@ -10,13 +11,6 @@ namespace {
 
 // Turns of timing one slice: the first warms up.
 constexpr int kTurns = 20;
-
-template <typename Work>  // Status()
-Status on_lane(LaneCrew& crew, int lane, const Work& work) {
-  Status status;
-  crew.thread(lane).run([&] { status = work(); });
-  return status.with_context("measuring lane " + crew.info(lane).name);
-}
 
 // The operator that is launched and has least to do.
 OperatorId smallest_operator(const Graph& graph) {
@@ -62,7 +56,7 @@ Status measure_transfers(const Graph& graph, LaneCrew& crew, const std::string& 
     const std::string& name = crew.info(lane).name;
     if (!has_own_memory(crew, lane) || data->copies.contains(name)) continue;
     TANDEM_ASSIGN_OR_RETURN(const TensorBindings* bindings, sources.memory());
-    TANDEM_RETURN_IF_ERROR(on_lane(crew, lane, [&]() -> Status {
+    TANDEM_RETURN_IF_ERROR(on_lane(crew, lane, "measuring", [&]() -> Status {
       TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<LaneProgram> program,
                               crew.lanes()[lane]->load(graph, *bindings));
       TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<SliceTimer> timer,
@@ -92,8 +86,9 @@ Status measure_enqueueing(const Graph& graph, LaneCrew& crew, const CalibrationS
     if (op == kNone || !crew.queue_lane(lane) || data->enqueueing.contains(name)) continue;
     TANDEM_ASSIGN_OR_RETURN(const TensorBindings* bindings, sources.memory());
     double us = 0;
-    TANDEM_RETURN_IF_ERROR(on_lane(
-        crew, lane, [&] { return time_enqueueing(graph, crew, lane, op, *bindings, &us); }));
+    TANDEM_RETURN_IF_ERROR(on_lane(crew, lane, "measuring", [&] {
+      return time_enqueueing(graph, crew, lane, op, *bindings, &us);
+    }));
     data->enqueueing[name] = us;
   }
   return {};

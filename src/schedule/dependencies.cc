@@ -28,6 +28,19 @@ std::vector<Position> find_cycle(const Predecessors& predecessors,
   }
 }
 
+// What a slice reads, where it lies.
+std::vector<TensorRegion> read_by(const Graph& graph, const Placement& placement,
+                                  const Slice& slice) {
+  const Operator& op = graph.op(slice.op);
+  const Region region = output_region(graph, slice);
+  std::vector<TensorRegion> parts;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    resolve(graph, placement, op.inputs[i],
+            input_region(graph, slice.op, static_cast<int>(i), region), &parts);
+  }
+  return parts;
+}
+
 }  // namespace
 
 Dependencies::Dependencies(const Graph& graph)
@@ -46,15 +59,8 @@ void Dependencies::add(Position position, const Slice& slice) {
 }
 
 std::vector<Position> Dependencies::of(const Slice& slice) const {
-  const Operator& op = graph_.op(slice.op);
-  const Region region = output_region(graph_, slice);
-  std::vector<TensorRegion> parts;
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    resolve(graph_, placement_, op.inputs[i],
-            input_region(graph_, slice.op, static_cast<int>(i), region), &parts);
-  }
   std::vector<Position> result;
-  for (const TensorRegion& part : parts) {
+  for (const TensorRegion& part : read_by(graph_, placement_, slice)) {
     const OperatorId producer = graph_.tensor(part.tensor).producer;
     if (producer == kNone) continue;
     for (const Made& made : made_[producer]) {
@@ -65,15 +71,8 @@ std::vector<Position> Dependencies::of(const Slice& slice) const {
 }
 
 std::vector<Need> Dependencies::needs_of(const Slice& slice) const {
-  const Operator& op = graph_.op(slice.op);
-  const Region region = output_region(graph_, slice);
-  std::vector<TensorRegion> parts;
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    resolve(graph_, placement_, op.inputs[i],
-            input_region(graph_, slice.op, static_cast<int>(i), region), &parts);
-  }
   std::vector<Need> needs;
-  for (const TensorRegion& part : parts) add_needs(part, &needs);
+  for (const TensorRegion& part : read_by(graph_, placement_, slice)) add_needs(part, &needs);
   return needs;
 }
 

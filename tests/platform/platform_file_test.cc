@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "platform/coefficients_file.h"
 #include "platform/embedded_platforms.h"
 
 namespace tandem {

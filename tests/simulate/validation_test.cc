@@ -8,6 +8,7 @@
 #include <set>
 
 #include "lane/sim/slice_time.h"
+#include "platform/coefficients_file.h"
 #include "platform/platform_file.h"
 #include "simulate/fit.h"
 

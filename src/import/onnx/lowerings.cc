@@ -10,7 +10,7 @@ auto families() {
   return std::array{attention_lowerings(), constant_lowerings(),      convolution_lowerings(),
                     einsum_lowerings(),    elementwise_lowerings(),   matmul_lowerings(),
                     movement_lowerings(),  normalization_lowerings(), pool_lowerings(),
-                    reduction_lowerings(), resize_lowerings()};
+                    reduction_lowerings(), resize_lowerings(),        shape_lowerings()};
 }
 
 using Table = std::unordered_map<std::string_view, const Lowering*>;

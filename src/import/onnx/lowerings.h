@@ -40,6 +40,7 @@ std::span<const Lowering> normalization_lowerings();
 std::span<const Lowering> pool_lowerings();
 std::span<const Lowering> reduction_lowerings();
 std::span<const Lowering> resize_lowerings();
+std::span<const Lowering> shape_lowerings();
 
 std::vector<Lowering> all_lowerings();
 // nullptr if there is none.
