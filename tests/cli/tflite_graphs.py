@@ -202,10 +202,71 @@ def broadcasts():
     return g, g.add("Pow", y, g.constant(np.float32(2))), mean, g.add("Max", y, g.weight(1, 6, 4, 5))
 
 
+def reshape_across_factors():
+    """No extent of the one is made of whole parts of the other's."""
+    g = Builder(1, 4, 3, 3)
+    return g, g.add("Reshape", g.conv("x", 4, 4, (1, 1)), g.constant(np.array([1, 6, 6])))
+
+
+def factors_of(size, parts, rng):
+    """`parts` extents whose product is `size`."""
+    extents = [1] * parts
+    for prime in (2, 3, 5, 7, 11, 13):
+        while size % prime == 0:
+            extents[rng.integers(parts)] *= prime
+            size //= prime
+    return extents + ([size] if size > 1 else [])
+
+
+def random_views(seed):
+    """Transpositions and reshapes between operators to which the order of elements matters."""
+    rng = np.random.default_rng(seed)
+    shape = [2, 4, 6, 6]
+    g = Builder(*shape)
+    y = g.conv("x", 4, 4, (1, 1))
+    seen = []
+    for _ in range(12):
+        axis = int(rng.integers(len(shape)))
+        kind = rng.choice(["transpose", "reshape", "add", "matmul", "slice", "softmax", "mean", "concat",
+                           "gather", "again", "relu"])
+        if kind == "transpose":
+            order = [int(a) for a in rng.permutation(len(shape))]
+            y, shape = g.add("Transpose", y, perm=order), [shape[a] for a in order]
+        elif kind == "reshape":
+            shape = factors_of(int(np.prod(shape)), int(rng.integers(1, 5)), rng)
+            y = g.add("Reshape", y, g.constant(np.array(shape)))
+        elif kind == "add":
+            other = [extent if rng.integers(2) else 1 for extent in shape[axis:]]
+            y = g.add(str(rng.choice(["Add", "Mul"])), y, g.weight(*other))
+        elif kind == "matmul" and len(shape) > 1:
+            y, shape = g.add("MatMul", y, g.weight(shape[-1], 6)), [*shape[:-1], 6]
+        elif kind == "slice" and shape[axis] > 1:
+            y = g.add("Slice", y, *(g.constant(np.array([v])) for v in (1, shape[axis], axis)))
+            shape[axis] -= 1
+        elif kind == "gather" and len(shape) > 1 and np.prod(shape) / shape[axis] > 8:
+            y = g.add("Gather", y, g.constant(np.array(shape[axis] - 1)), axis=axis)
+            del shape[axis]
+        elif kind == "softmax":
+            y = g.add("Softmax", y, axis=axis)
+        elif kind == "mean" and np.prod(shape) / shape[axis] > 8:
+            y = g.add("ReduceMean", y, axes=[axis], keepdims=1)
+            shape[axis] = 1
+        elif kind == "concat":
+            y = g.add("Concat", y, g.add("Sigmoid", y), axis=axis)
+            shape[axis] *= 2
+        elif kind == "again" and (same := [name for name, other in seen if other == shape]):
+            y = g.add("Add", same[rng.integers(len(same))], y)
+        elif kind == "relu":
+            y = g.add("Relu", y)
+        seen.append((y, list(shape)))
+    return g, y
+
+
+RANDOM_GRAPHS = 60
 GRAPHS = (
     asymmetric_pads, same_pads, stride_on_even_extents, grouped, constants_into_weights,
     transposed_convolution, average_pools, max_pools, flatten_and_gemm, flattened_result, matmul,
-    attention, layer_norm, gelu, resize, shuffled_channels, broadcasts,
+    attention, layer_norm, gelu, resize, shuffled_channels, broadcasts, reshape_across_factors,
 )
 
 
@@ -242,6 +303,9 @@ def main():
     for make in GRAPHS:
         graph, *results = make()
         graph.write(folder / f"{make.__name__}.onnx", *results)
+    for seed in range(RANDOM_GRAPHS):
+        graph, result = random_views(seed)
+        graph.write(folder / f"random_views_{seed}.onnx", result)
     print(json.dumps({path.stem: compare(path) for path in sorted(folder.glob("*.onnx"))}))
 
 

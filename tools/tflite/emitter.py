@@ -157,9 +157,9 @@ class Emitter:
         self.views[name] = View.of(tensor, shape, order)
         return tensor
 
-    def unary(self, node, operator, view=None, **options):
+    def unary(self, node, operator, **options):
         """Where the elements are does not matter."""
-        view = view or self.view(node, 0)
+        view = self.view(node, 0)
         tensor = self.emit(operator, [view.tensor], view.shape, node.outputs[0], like=view.tensor,
                            **options)
         self.views[node.outputs[0]] = view.on(tensor)

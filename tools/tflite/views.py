@@ -86,10 +86,6 @@ class View:
             order.insert(order.index(a - 1) + 1 if a > 0 else 0, a)
         return order
 
-    def as_first(self, other_order):
-        """Its factors in the order of these axes."""
-        return [f for axis in other_order for f in self.axes[axis]]
-
     def extents(self):
         """For each extent of `shape`, the factors that it is made of."""
         parts, f = [], 0
