@@ -101,90 +101,122 @@ bool Graph::is_output(TensorId id) const {
   return std::find(outputs_.begin(), outputs_.end(), id) != outputs_.end();
 }
 
-Status Graph::validate() const {
-  const auto is_tensor = [this](TensorId id) {
-    return id >= 0 && static_cast<size_t>(id) < tensors_.size();
-  };
+namespace {
 
-  std::set<std::string> names;
-  for (const Tensor& tensor : tensors_) {
-    const std::string who = "tensor " + tensor.name;
-    if (!names.insert(tensor.name).second) return internal_error(who + ": the name is not unique");
-    for (int64_t extent : tensor.dims) {
-      if (extent < 1) return unsupported(who + ": has no elements: " + to_string(tensor.dims));
-    }
-    if (tensor.layout.order == Order::kChannelsLast && tensor.dims.size() != 4) {
-      return internal_error(who + ": only tensors of rank 4 can be channels-last");
-    }
-    if ((tensor.kind == TensorKind::kConstant) != (tensor.value != nullptr)) {
-      return internal_error(who + ": constants and only they have a value");
-    }
-    if (tensor.value && (tensor.value->type != tensor.type || tensor.value->dims != tensor.dims ||
-                         tensor.value->bytes.size() != static_cast<size_t>(tensor.value->size()) *
-                                                           element_size(tensor.type))) {
-      return internal_error(who + ": the value does not have the tensor's type and extents");
-    }
-    if ((tensor.kind == TensorKind::kActivation) != (tensor.producer != kNone)) {
-      return internal_error(who + ": activations and only they have a producer");
+Status check_tensor(const Tensor& tensor) {
+  const std::string who = "tensor " + tensor.name;
+  for (int64_t extent : tensor.dims) {
+    if (extent < 1) return unsupported(who + ": has no elements: " + to_string(tensor.dims));
+  }
+  if (tensor.layout.order == Order::kChannelsLast && tensor.dims.size() != 4) {
+    return internal_error(who + ": only tensors of rank 4 can be channels-last");
+  }
+  if ((tensor.kind == TensorKind::kConstant) != (tensor.value != nullptr)) {
+    return internal_error(who + ": constants and only they have a value");
+  }
+  if (tensor.value && (tensor.value->type != tensor.type || tensor.value->dims != tensor.dims ||
+                       tensor.value->bytes.size() !=
+                           static_cast<size_t>(tensor.value->size()) * element_size(tensor.type))) {
+    return internal_error(who + ": the value does not have the tensor's type and extents");
+  }
+  if ((tensor.kind == TensorKind::kActivation) != (tensor.producer != kNone)) {
+    return internal_error(who + ": activations and only they have a producer");
+  }
+  return {};
+}
+
+bool is_tensor(const Graph& graph, TensorId id) {
+  return id >= 0 && static_cast<size_t>(id) < graph.tensors().size();
+}
+
+// Where it stands, and what it reads.
+Status check_place(const Graph& graph, OperatorId id) {
+  const Operator& op = graph.op(id);
+  if (!is_tensor(graph, op.output) || graph.tensor(op.output).producer != id) {
+    return internal_error("is not the producer of its output");
+  }
+  for (size_t k = 0; k < op.inputs.size(); ++k) {
+    if (!is_tensor(graph, op.inputs[k])) return internal_error("an input does not exist");
+    const Tensor& input = graph.tensor(op.inputs[k]);
+    if (input.producer >= id) return internal_error("comes before its input's producer");
+    if (is_packed_input(op, static_cast<int>(k)) && input.kind != TensorKind::kConstant) {
+      return unsupported(input.name + " must be a constant");
     }
   }
+  return {};
+}
 
-  names.clear();
-  std::vector<std::vector<OperatorId>> consumers(tensors_.size());
-  for (size_t i = 0; i < operators_.size(); ++i) {
-    const OperatorId id = static_cast<OperatorId>(i);
-    const Operator& op = operators_[i];
-    const std::string who = "operator " + op.name + " (" + to_string(op.kind()) + ")";
-    if (!names.insert(op.name).second) return internal_error(who + ": the name is not unique");
-    if (!is_tensor(op.output) || tensors_[op.output].producer != id) {
-      return internal_error(who + ": is not the producer of its output");
-    }
-    std::vector<const Tensor*> inputs;
-    for (size_t k = 0; k < op.inputs.size(); ++k) {
-      if (!is_tensor(op.inputs[k])) return internal_error(who + ": an input does not exist");
-      const Tensor& input = tensors_[op.inputs[k]];
-      if (input.producer >= id) return internal_error(who + ": comes before its input's producer");
-      if (is_packed_input(op, static_cast<int>(k)) && input.kind != TensorKind::kConstant) {
-        return unsupported(who + ": " + input.name + " must be a constant");
-      }
-      std::vector<OperatorId>& seen = consumers[op.inputs[k]];
+// What it makes, and of what layouts. It has its place.
+Status check_output(const Graph& graph, OperatorId id) {
+  const Operator& op = graph.op(id);
+  const Tensor& output = graph.tensor(op.output);
+  std::vector<const Tensor*> inputs;
+  for (TensorId input : op.inputs) inputs.push_back(&graph.tensor(input));
+  TANDEM_ASSIGN_OR_RETURN(const Shape shape, output_shape(op.attributes, inputs, output.dims));
+  if (shape.type != output.type || shape.dims != output.dims) {
+    return internal_error("the output should be " + to_string(shape.type) + to_string(shape.dims));
+  }
+  const std::optional<Order> order = required_order(op.kind());
+  if (!order) return {};
+  bool right = output.layout.order == *order;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (is_packed_input(op, static_cast<int>(k))) continue;
+    right = right && inputs[k]->layout.order == *order;
+  }
+  if (right) return {};
+  return internal_error(std::string("works on ") +
+                        (*order == Order::kRowMajor ? "row-major" : "channels-last") +
+                        " tensors only");
+}
+
+// Producers and consumers say the same as operators' outputs and inputs.
+Status check_links(const Graph& graph) {
+  std::vector<std::vector<OperatorId>> consumers(graph.tensors().size());
+  for (size_t i = 0; i < graph.operators().size(); ++i) {
+    const auto id = static_cast<OperatorId>(i);
+    for (TensorId input : graph.op(id).inputs) {
+      std::vector<OperatorId>& seen = consumers[input];
       if (seen.empty() || seen.back() != id) seen.push_back(id);
-      inputs.push_back(&input);
-    }
-    const Tensor& output = tensors_[op.output];
-    StatusOr<Shape> shape = output_shape(op.attributes, inputs, output.dims);
-    if (!shape.ok()) return shape.status().with_context(who);
-    if (shape->type != output.type || shape->dims != output.dims) {
-      return internal_error(who + ": the output should be " + to_string(shape->type) +
-                            to_string(shape->dims));
-    }
-    if (const std::optional<Order> order = required_order(op.kind())) {
-      bool right = output.layout.order == *order;
-      for (size_t k = 0; k < inputs.size(); ++k) {
-        if (is_packed_input(op, static_cast<int>(k))) continue;
-        right = right && inputs[k]->layout.order == *order;
-      }
-      if (!right) {
-        return internal_error(who + ": works on " +
-                              (*order == Order::kRowMajor ? "row-major" : "channels-last") +
-                              " tensors only");
-      }
     }
   }
-
-  for (size_t t = 0; t < tensors_.size(); ++t) {
-    const Tensor& tensor = tensors_[t];
+  for (size_t t = 0; t < consumers.size(); ++t) {
+    const Tensor& tensor = graph.tensors()[t];
     if (tensor.consumers != consumers[t]) {
       return internal_error("tensor " + tensor.name + ": the list of consumers is wrong");
     }
     if (tensor.producer == kNone) continue;
-    if (static_cast<size_t>(tensor.producer) >= operators_.size() ||
-        operators_[tensor.producer].output != static_cast<TensorId>(t)) {
+    if (static_cast<size_t>(tensor.producer) >= graph.operators().size() ||
+        graph.op(tensor.producer).output != static_cast<TensorId>(t)) {
       return internal_error("tensor " + tensor.name + ": the producer makes another tensor");
     }
   }
+  return {};
+}
+
+}  // namespace
+
+Status Graph::validate() const {
+  std::set<std::string> names;
+  for (const Tensor& tensor : tensors_) {
+    if (!names.insert(tensor.name).second) {
+      return internal_error("tensor " + tensor.name + ": the name is not unique");
+    }
+    TANDEM_RETURN_IF_ERROR(check_tensor(tensor));
+  }
+  names.clear();
+  for (size_t i = 0; i < operators_.size(); ++i) {
+    const auto id = static_cast<OperatorId>(i);
+    const std::string who =
+        "operator " + operators_[i].name + " (" + to_string(operators_[i].kind()) + ")";
+    if (!names.insert(operators_[i].name).second) {
+      return internal_error(who + ": the name is not unique");
+    }
+    TANDEM_RETURN_IF_ERROR(check_place(*this, id).with_context(who));
+    TANDEM_RETURN_IF_ERROR(check_output(*this, id).with_context(who));
+  }
+  TANDEM_RETURN_IF_ERROR(check_links(*this));
   for (TensorId output : outputs_) {
-    if (!is_tensor(output)) return internal_error("an output of the graph does not exist");
+    if (!is_tensor(*this, output)) return internal_error("an output of the graph does not exist");
   }
   return {};
 }

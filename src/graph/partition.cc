@@ -1,3 +1,5 @@
+// Along which axes outputs may be cut. (Which part of its inputs a part of an output needs is in
+// input_region.cc, what computing it takes in work.cc.)
 #include "graph/partition.h"
 
 #include <algorithm>
