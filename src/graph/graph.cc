@@ -154,7 +154,8 @@ Status check_output(const Graph& graph, OperatorId id) {
   for (TensorId input : op.inputs) inputs.push_back(&graph.tensor(input));
   TANDEM_ASSIGN_OR_RETURN(const Shape shape, output_shape(op.attributes, inputs, output.dims));
   if (shape.type != output.type || shape.dims != output.dims) {
-    return internal_error("the output should be " + to_string(shape.type) + to_string(shape.dims));
+    return internal_error(std::string("the output should be ") + to_string(shape.type) +
+                          to_string(shape.dims));
   }
   const std::optional<Order> order = required_order(op.kind());
   if (!order) return {};
