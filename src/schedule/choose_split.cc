@@ -8,6 +8,9 @@
 namespace tandem {
 namespace {
 
+// Of quick searches for the place of a cut: from there on, farther places are not looked at.
+constexpr double kFarWorse = 1.15;
+
 double slowdown(const Contention& of, double memory_share) {
   return 1 + (of.slowdown_compute - 1) * (1 - memory_share) +
          (of.slowdown_memory - 1) * memory_share;
@@ -23,13 +26,17 @@ class SplitSearch {
         surroundings_(surroundings),
         effort_(effort) {}
 
-  Split run() const {
+  Split run() {
     Split best;
     const auto consider = [&](std::vector<SplitPart> parts) {
       const double end = end_us(parts, surroundings_.starts_us(parts));
       if (end < best.end_us) best = {std::move(parts), end};
     };
-    for (int lane = 0; lane < lane_count(); ++lane) consider({part(lane, Slice{.op = op_})});
+    for (int lane = 0; lane < lane_count(); ++lane) {
+      const SplitPart whole = part(lane, Slice{.op = op_});
+      whole_us_.push_back(whole.us);
+      consider({whole});
+    }
     for (const PartitionAxis& axis : partition_axes(graph_, op_)) {
       const int64_t extent = graph_.output_of(op_).dims[axis.axis];
       if (lane_count() < 2 || extent <= axis.granularity) continue;
@@ -60,18 +67,21 @@ class SplitSearch {
     return latest;
   }
 
-  // Lane l gets units [cuts[l], cuts[l + 1]) of the axis.
+  // Lane l gets units [cuts[l], cuts[l + 1]) of the axis, of which there are some.
+  SplitPart part_of(int lane, const PartitionAxis& axis, int64_t extent,
+                    const std::vector<int64_t>& cuts) const {
+    const int64_t begin = cuts[lane];
+    const int64_t end = cuts[lane + 1];
+    if (end - begin == cuts.back()) return part(lane, Slice{.op = op_});
+    return part(lane, Slice{op_, axis.axis, begin * axis.granularity,
+                            std::min(end * axis.granularity, extent)});
+  }
+
   std::vector<SplitPart> parts_of(const PartitionAxis& axis, int64_t extent,
                                   const std::vector<int64_t>& cuts) const {
     std::vector<SplitPart> parts;
     for (int lane = 0; lane < lane_count(); ++lane) {
-      const int64_t begin = cuts[lane];
-      const int64_t end = cuts[lane + 1];
-      if (begin == end) continue;
-      const bool whole = end - begin == cuts.back();
-      parts.push_back(part(lane, whole ? Slice{.op = op_}
-                                       : Slice{op_, axis.axis, begin * axis.granularity,
-                                               std::min(end * axis.granularity, extent)}));
+      if (cuts[lane] != cuts[lane + 1]) parts.push_back(part_of(lane, axis, extent, cuts));
     }
     return parts;
   }
@@ -86,8 +96,11 @@ class SplitSearch {
       std::vector<double> before = std::move(starts);
       starts = starts_us(axis, extent, cuts);
       if (starts == before) break;
-      // Anything above `limit` is as good as anything else: contention need not be asked for.
+      // Anything above `limit` is as good as anything else: no more of costs is asked for.
       const auto score = [&](const std::vector<int64_t>& tried, double limit) {
+        const int longest = longest_lane(tried, starts);
+        const SplitPart first = part_of(longest, axis, extent, tried);
+        if (starts[longest] + first.us > limit) return starts[longest] + first.us;
         const std::vector<SplitPart> parts = parts_of(axis, extent, tried);
         std::vector<double> of_parts;
         double alone = 0;
@@ -104,6 +117,22 @@ class SplitSearch {
       }
     }
     return parts_of(axis, extent, cuts);
+  }
+
+  // That ends last, if parts took as much of the time of the whole as they are of it.
+  int longest_lane(const std::vector<int64_t>& cuts, const std::vector<double>& starts) const {
+    int longest = 0;
+    double longest_us = -1;
+    for (int lane = 0; lane < lane_count(); ++lane) {
+      if (cuts[lane] == cuts[lane + 1]) continue;
+      const double us = starts[lane] + whole_us_[lane] *
+                                           static_cast<double>(cuts[lane + 1] - cuts[lane]) /
+                                           static_cast<double>(cuts.back());
+      if (us <= longest_us) continue;
+      longest = lane;
+      longest_us = us;
+    }
+    return longest;
   }
 
   // By lane. Of lanes without a part, what the surroundings say of one with all.
@@ -123,7 +152,7 @@ class SplitSearch {
   std::vector<int64_t> proportional_cuts(int64_t units) const {
     std::vector<double> speed;
     for (int lane = 0; lane < lane_count(); ++lane) {
-      speed.push_back(1 / std::max(part(lane, Slice{.op = op_}).us, 1e-3));
+      speed.push_back(1 / std::max(whole_us_[lane], 1e-3));
     }
     const double total = std::accumulate(speed.begin(), speed.end(), 0.0);
     std::vector<int64_t> cuts{0};
@@ -153,21 +182,56 @@ class SplitSearch {
         best = at;
         best_us = us;
       }
+      return us <= kFarWorse * best_us;
     };
-    // Times have steps (tiles), so that places are tried all over the axis; first coarsely.
-    const bool quick = effort_ == SplitEffort::kQuick;
-    const int64_t places = std::min<int64_t>(high - low, quick ? 8 : 64);
-    for (int64_t place = 0; place <= places; ++place) {
-      try_place(low + (high - low) * place / places);
-    }
-    for (int64_t step = (high - low + places - 1) / places; step > 1;) {
-      const int64_t end = std::min(high, best + step - 1);
-      int64_t at = std::max(low, best - step + 1);
-      step = quick ? std::max<int64_t>(1, step / 4) : 1;
-      for (; at <= end; at += step) try_place(at);
+    if (effort_ == SplitEffort::kThorough) {
+      try_everywhere(low, high, best, try_place);
+    } else {
+      try_around(low, high, best, try_place);
     }
     (*cuts)[i] = best;
     return best != before;
+  }
+
+  // Times have steps (tiles), so that places are tried all over the axis; first coarsely. `best`:
+  // as `try_place` changes it.
+  template <typename TryPlace>  // bool(int64_t place): false if it is far worse than the best
+  static void try_everywhere(int64_t low, int64_t high, const int64_t& best,
+                             const TryPlace& try_place) {
+    const int64_t places = std::min<int64_t>(high - low, 64);
+    for (int64_t place = 0; place <= places; ++place) {
+      try_place(low + (high - low) * place / places);
+    }
+    const int64_t step = (high - low + places - 1) / places;
+    if (step == 1) return;
+    const int64_t end = std::min(high, best + step - 1);
+    for (int64_t at = std::max(low, best - step + 1); at <= end; ++at) try_place(at);
+  }
+
+  // From the best place in both directions, ever finer. No farther than to where it is far worse:
+  // steps aside, a lane takes longer for more, and what is not asked of the costs takes no time.
+  template <typename TryPlace>
+  static void try_around(int64_t low, int64_t high, const int64_t& best,
+                         const TryPlace& try_place) {
+    const int64_t places = std::min<int64_t>(high - low, 8);
+    const int64_t nearest = (best - low) * places / (high - low);
+    for (const int way : {-1, 1}) {
+      for (int64_t place = way < 0 ? nearest : nearest + 1; place >= 0 && place <= places;
+           place += way) {
+        if (!try_place(low + (high - low) * place / places)) break;
+      }
+    }
+    for (int64_t step = (high - low + places - 1) / places; step > 1;) {
+      const int64_t reach = step - 1;
+      step = std::max<int64_t>(1, step / 4);
+      const int64_t centre = best;
+      for (const int way : {-1, 1}) {
+        for (int64_t away = step; away <= reach; away += step) {
+          const int64_t at = centre + way * away;
+          if (at < low || at > high || !try_place(at)) break;
+        }
+      }
+    }
   }
 
   const Problem& problem_;
@@ -175,6 +239,7 @@ class SplitSearch {
   const OperatorId op_;
   const SplitSurroundings& surroundings_;
   const SplitEffort effort_;
+  std::vector<double> whole_us_;  // by lane
 };
 
 class Alone : public SplitSurroundings {

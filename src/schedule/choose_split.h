@@ -44,9 +44,10 @@ std::vector<double> ends_us(const CostModel& cost, const std::vector<SplitPart>&
 // lanes), some of which may come out empty, with cuts at the axis's granularity. Cuts are moved
 // from where the lanes' speeds on the whole operator put them, one after another, each to its best
 // place, until none gets better: thoroughly, with two lanes, that is the best cut (up to 64 places
-// are all tried; of more, 64, and all around the best). Else 8 places are tried, and around the
-// best ever finer, which takes a fraction of the time and may miss a place that suits both lanes'
-// tiles: good enough where the cut is one of many, and where searches go on from it.
+// are all tried; of more, 64, and all around the best). Else eighths are tried to both sides until
+// they are far worse than the best, and around that ever finer, which takes a fraction of the time
+// and may miss a place that suits both lanes' tiles: good enough where the cut is one of many, and
+// where searches go on from it.
 enum class SplitEffort { kThorough, kQuick };
 Split choose_split(const Problem& problem, OperatorId op, const SplitSurroundings& surroundings,
                    SplitEffort effort = SplitEffort::kThorough);
