@@ -141,6 +141,91 @@ Status check_may_be_plan(const std::string& path) {
   return invalid_argument(path + " is no plan: --replan would overwrite it; give another file");
 }
 
+// Compares every operator's outputs with the reference's; the first that differ are the outcome, if
+// nothing else is. Null without --verify.
+StatusOr<nlohmann::json> verify_all(const Flags& flags, const std::vector<Contender>& contenders,
+                                    const Model& model, const std::vector<HostTensor>& inputs,
+                                    const std::vector<std::string>& lane_names, Status* outcome) {
+  nlohmann::json verifications;
+  if (!flags.verify) return verifications;
+  for (const Contender& contender : contenders) {
+    TANDEM_ASSIGN_OR_RETURN(const Verification verification,
+                            verify(model, *contender.session, inputs, lane_names));
+    verifications[contender.strategy] = verification_json(verification);
+    if (verification.first && outcome->ok()) {
+      *outcome = divergence_error(contender.strategy, *verification.first);
+    }
+    if (!flags.json) {
+      fmt::print("verify {}: {} operators compared with the reference, worst error {:.2g} ({})\n",
+                 contender.strategy, verification.checked, verification.worst_error,
+                 verification.worst_op.empty() ? "all exact" : verification.worst_op);
+    }
+  }
+  return verifications;
+}
+
+Status write_all_outputs(const Flags& flags, const std::vector<Contender>& contenders,
+                         const Model& model) {
+  if (flags.output.empty()) return {};
+  for (const Contender& contender : contenders) {
+    const std::string folder =
+        flags.compare.empty() ? flags.output : flags.output + "/" + contender.strategy;
+    TANDEM_RETURN_IF_ERROR(write_outputs(model, contender.outputs, folder));
+  }
+  return {};
+}
+
+// What all runs showed.
+struct Outcome {
+  const Conditions& conditions;
+  const std::vector<Contender>& contenders;
+  std::vector<LaneDrift> drifts;
+  nlohmann::json verifications;
+};
+
+void print_json(const Flags& flags, const Model& model, const Platform& platform,
+                const Outcome& outcome) {
+  const std::vector<std::string> lane_names = platform.lane_names();
+  const std::optional<Limit> limit = limit_of(outcome.contenders);
+  nlohmann::json json = {{"model", model.name()},
+                         {"operators", model.graph().operators().size()},
+                         {"conditions", outcome.conditions.to_json(platform)},
+                         {"load_ms", load_times_json(model.load_times())},
+                         {"program_cache", program_cache_json(platform)},
+                         {"strategies", nlohmann::json::array()}};
+  for (const Contender& contender : outcome.contenders) {
+    json["strategies"].push_back(contender_json(contender, model, lane_names, limit));
+  }
+  if (limit) json["limit"] = limit->speed_up;
+  if (!outcome.drifts.empty()) json["drift"] = drift_json(outcome.drifts, lane_names);
+  if (flags.adapt) {
+    json["adaptation"] =
+        adaptation_json(outcome.contenders.front().session->adaptation(), lane_names);
+  }
+  if (flags.verify) json["verify"] = outcome.verifications;
+  fmt::print("{}\n", json.dump(2));
+}
+
+void print_text(const Flags& flags, const Model& model, const Platform& platform,
+                const Outcome& outcome) {
+  const std::vector<std::string> lane_names = platform.lane_names();
+  const std::optional<Limit> limit = limit_of(outcome.contenders);
+  fmt::print("{}: {} operators; inputs {}; outputs {}\n", model.name(),
+             model.graph().operators().size(), specs_text(model.inputs()),
+             specs_text(model.outputs()));
+  for (const Contender& contender : outcome.contenders) {
+    print_contender(contender, model, lane_names, limit);
+  }
+  if (flags.adapt) {
+    fmt::print("{}", adaptation_text(outcome.contenders.front().session->adaptation(), lane_names));
+  }
+  if (limit) {
+    fmt::print("limit    {:.3f}x the best lane: 1 + t_fast / t_slow of cpu and gpu alone\n",
+               limit->speed_up);
+  }
+  fmt::print("{}", outcome.conditions.to_text(platform));
+}
+
 Status run(const Flags& flags) {
   const Conditions conditions;
   const std::vector<std::string> names = strategies(flags);
@@ -166,7 +251,6 @@ Status run(const Flags& flags) {
                           make_inputs(model, flags.inputs, flags.seed));
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Platform> platform,
                           create_platform(flags.platform));
-  const std::vector<std::string> lane_names = platform->lane_names();
 
   const auto recorder = std::make_shared<Recorder>();
   std::vector<Contender> contenders;
@@ -192,70 +276,16 @@ Status run(const Flags& flags) {
     outcome = cancelled(fmt::format("interrupted after {} of {} runs", rounds, flags.runs));
   }
 
-  std::vector<LaneDrift> drifts;
+  Outcome shown{conditions, contenders, {}, {}};
   if (contenders.size() == 1 && outcome.ok()) {
     TANDEM_RETURN_IF_ERROR(look_closely(flags, contenders.front(), model, *platform, inputs,
-                                        conditions, *recorder, &drifts));
+                                        conditions, *recorder, &shown.drifts));
   }
-
-  nlohmann::json verifications;
-  if (flags.verify) {
-    for (const Contender& contender : contenders) {
-      TANDEM_ASSIGN_OR_RETURN(const Verification verification,
-                              verify(model, *contender.session, inputs, lane_names));
-      verifications[contender.strategy] = verification_json(verification);
-      if (verification.first && outcome.ok()) {
-        outcome = divergence_error(contender.strategy, *verification.first);
-      }
-      if (!flags.json) {
-        fmt::print("verify {}: {} operators compared with the reference, worst error {:.2g} ({})\n",
-                   contender.strategy, verification.checked, verification.worst_error,
-                   verification.worst_op.empty() ? "all exact" : verification.worst_op);
-      }
-    }
-  }
-  if (!flags.output.empty()) {
-    for (const Contender& contender : contenders) {
-      const std::string folder =
-          flags.compare.empty() ? flags.output : flags.output + "/" + contender.strategy;
-      TANDEM_RETURN_IF_ERROR(write_outputs(model, contender.outputs, folder));
-    }
-  }
-
-  const std::optional<Limit> limit = limit_of(contenders);
-  if (flags.json) {
-    nlohmann::json json = {{"model", model.name()},
-                           {"operators", model.graph().operators().size()},
-                           {"conditions", conditions.to_json(*platform)},
-                           {"load_ms", load_times_json(model.load_times())},
-                           {"program_cache", program_cache_json(*platform)},
-                           {"strategies", nlohmann::json::array()}};
-    for (const Contender& contender : contenders) {
-      json["strategies"].push_back(contender_json(contender, model, lane_names, limit));
-    }
-    if (limit) json["limit"] = limit->speed_up;
-    if (!drifts.empty()) json["drift"] = drift_json(drifts, lane_names);
-    if (flags.adapt) {
-      json["adaptation"] = adaptation_json(contenders.front().session->adaptation(), lane_names);
-    }
-    if (flags.verify) json["verify"] = verifications;
-    fmt::print("{}\n", json.dump(2));
-    return outcome;
-  }
-  fmt::print("{}: {} operators; inputs {}; outputs {}\n", model.name(),
-             model.graph().operators().size(), specs_text(model.inputs()),
-             specs_text(model.outputs()));
-  for (const Contender& contender : contenders) {
-    print_contender(contender, model, lane_names, limit);
-  }
-  if (flags.adapt) {
-    fmt::print("{}", adaptation_text(contenders.front().session->adaptation(), lane_names));
-  }
-  if (limit) {
-    fmt::print("limit    {:.3f}x the best lane: 1 + t_fast / t_slow of cpu and gpu alone\n",
-               limit->speed_up);
-  }
-  fmt::print("{}", conditions.to_text(*platform));
+  TANDEM_ASSIGN_OR_RETURN(shown.verifications, verify_all(flags, contenders, model, inputs,
+                                                          platform->lane_names(), &outcome));
+  TANDEM_RETURN_IF_ERROR(write_all_outputs(flags, contenders, model));
+  const auto print = flags.json ? print_json : print_text;
+  print(flags, model, *platform, shown);
   return outcome;
 }
 
