@@ -67,6 +67,7 @@ void add_bench_op(CLI::App& bench, Status* outcome) {
                "Every implementation that CPU lanes have for a shape, beside the one they pick")
       ->needs(shapes);
   op->add_option("--least-gflop", flags->lanes.least_gflop, "Leave out operators with less work")
+      ->check(number_from(0))
       ->needs(shapes);
   CLI::Option* set =
       op->add_option("--set", flags->set.set,
@@ -182,7 +183,9 @@ void add_bench_schedule(CLI::App& bench, Status* outcome) {
       ->check(at_least(0))
       ->capture_default_str();
   schedule->add_flag("!--no-stages", flags->stages, "Leave the stages of the zoo's networks out");
-  schedule->add_option("--seed", flags->seed, "Of generated problems")->capture_default_str();
+  schedule->add_option("--seed", flags->seed, "Of generated problems")
+      ->check(at_least(0))
+      ->capture_default_str();
   schedule->add_option("--problems", flags->folders, "Folders with more problems");
   schedule->add_flag("!--no-adversaries", flags->adversaries,
                      "Leave out what --adversary found before (bench/problems)");
@@ -191,14 +194,14 @@ void add_bench_schedule(CLI::App& bench, Status* outcome) {
   schedule->add_option("--python", flags->python,
                        "A Python that has OR-tools (default: .venv/bin/python of the source tree)");
   schedule->add_option("--time-limit", flags->time_limit, "Seconds of CP-SAT per problem")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   schedule->add_option("--workers", flags->workers, "Threads of CP-SAT")
       ->check(at_least(1))
       ->capture_default_str();
   schedule
       ->add_option("--exact-ms", flags->exact_ms, "Milliseconds of branch and bound per problem")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   schedule->add_option("--export", flags->export_folder,
                        "Write the problems into this folder, for tools/offline.py, and end");
@@ -206,7 +209,7 @@ void add_bench_schedule(CLI::App& bench, Status* outcome) {
                      "Look for small problems on which joint is furthest from the optimum; with "
                      "--export, write the worst ten");
   schedule->add_option("--minutes", flags->minutes, "How long to look for them")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str();
   schedule->add_flag("--json", flags->json, "Print JSON");
   schedule->callback([flags, outcome] { *outcome = bench_schedule(*flags); });
@@ -238,11 +241,13 @@ void add_bench_papers(CLI::App& bench, Status* outcome) {
   papers
       ->add_option("--offline", flags->offline_seconds,
                    "Seconds of OR-tools' CP-SAT for each network and platform; 0: none")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_from(0))
       ->capture_default_str();
   papers->add_option("--python", flags->python,
                      "A Python with OR-tools (default: the source tree's .venv)");
-  papers->add_option("--seed", flags->seed, "Of drawn layers and noise")->capture_default_str();
+  papers->add_option("--seed", flags->seed, "Of drawn layers and noise")
+      ->check(at_least(0))
+      ->capture_default_str();
   papers->add_flag("--json", flags->json, "Print JSON");
   papers->callback([flags, outcome] { *outcome = bench_papers(*flags); });
 }

@@ -9,6 +9,7 @@
 #include "cli/bench_problems.h"
 #include "cli/conditions.h"
 #include "cli/network_problems.h"
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "cli/schedule_trial.h"
 #include "fmt/format.h"
@@ -222,6 +223,7 @@ Status find_worst(const BenchScheduleFlags& flags) {
 }  // namespace
 
 Status bench_schedule(const BenchScheduleFlags& flags) {
+  TANDEM_RETURN_IF_ERROR(check_can_fill("--export", flags.export_folder));
   if (flags.adversary) return find_worst(flags);
   std::optional<Referee> referee;
   if (flags.offline && flags.export_folder.empty()) {

@@ -13,8 +13,29 @@
 
 namespace tandem::cli {
 
+namespace {
+
+constexpr char kLanes[] = "Lanes";
+constexpr char kSimulation[] = "Simulated lanes (docs/platforms.md)";
+
+}  // namespace
+
 void PlatformFlags::add_to(CLI::App& app) {
-  const std::string group = "Lanes";
+  add_lanes(app);
+  const std::vector<CLI::Option*> of_this_machine =
+      app.get_options([](const CLI::Option* option) { return option->get_group() == kLanes; });
+  add_simulation(app);
+  CLI::Option* platform = app.get_option("--platform");
+  for (CLI::Option* option : of_this_machine) option->excludes(platform);
+  app.add_option("--cache-dir", cache_dir_,
+                 "Where compiled programs and calibrations are kept; 'none': nowhere "
+                 "(default: $XDG_CACHE_HOME/tandem)")
+      ->group(kLanes);
+}
+
+// Those of this machine.
+void PlatformFlags::add_lanes(CLI::App& app) {
+  const std::string group = kLanes;
   app.add_option("--opencl-cores", opencl_cores_,
                  "Cores of the OpenCL lane where its device is the host CPU, such as 0-1 "
                  "(default: the lower half)")
@@ -44,37 +65,46 @@ void PlatformFlags::add_to(CLI::App& app) {
       ->expected(0, 1)
       ->default_str("true")
       ->group(group);
-  const std::string simulation = "Simulated lanes (docs/platforms.md)";
-  app.add_option("--platform", simulated_,
-                 "Lanes of the model of this phone or board instead of this machine's: a built-in "
-                 "name such as pixel5, or a JSON file. Times are simulated, values not computed")
-      ->group(simulation);
+}
+
+void PlatformFlags::add_simulation(CLI::App& app) {
+  const std::string simulation = kSimulation;
+  CLI::Option* platform =
+      app.add_option(
+             "--platform", simulated_,
+             "Lanes of the model of this phone or board instead of this machine's: a built-in "
+             "name such as pixel5, or a JSON file. Times are simulated, values not computed")
+          ->group(simulation);
   app.add_option("--runtime", simulation_.runtime, "Whose kernels are simulated")
       ->group(simulation)
+      ->needs(platform)
       ->capture_default_str();
   app.add_option("--lane", simulation_.lanes,
                  "Lanes instead of the platform's: cpu=prime:1+big:3, gpu=gpu")
       ->allow_extra_args(false)
+      ->needs(platform)
       ->group(simulation);
   app.add_option("--simulation-seed", simulation_seed_, "Of the noise")
+      ->check(at_least(0))
       ->group(simulation)
+      ->needs(platform)
       ->capture_default_str();
-  app.add_option("--throttle-after", throttle_after_,
-                 "The chip is too warm after so many inferences: clocks fall (default: never)")
-      ->check(at_least(1))
-      ->group(simulation);
+  CLI::Option* throttle =
+      app.add_option("--throttle-after", throttle_after_,
+                     "The chip is too warm after so many inferences: clocks fall (default: never)")
+          ->check(at_least(1))
+          ->needs(platform)
+          ->group(simulation);
   app.add_option("--cpu-clock", throttled_.cpu, "... of the CPU to this share of the highest")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(share_of_one(0.01))
       ->group(simulation)
+      ->needs(throttle)
       ->capture_default_str();
   app.add_option("--gpu-clock", throttled_.gpu, "... of the GPU to this share of the highest")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(share_of_one(0.01))
       ->group(simulation)
+      ->needs(throttle)
       ->capture_default_str();
-  app.add_option("--cache-dir", cache_dir_,
-                 "Where compiled programs and calibrations are kept; 'none': nowhere "
-                 "(default: $XDG_CACHE_HOME/tandem)")
-      ->group(group);
 }
 
 StatusOr<std::shared_ptr<Platform>> PlatformFlags::simulated() const {
@@ -155,10 +185,11 @@ void SearchFlags::add_to(CLI::App& app) {
                    "How many schedules strategy joint may look at (default: what is worth it)")
       ->check(at_least(1));
   group->add_option("--budget-ms", budget_ms_, "How long it may search (default: no limit)")
-      ->check(CLI::PositiveNumber);
+      ->check(positive());
   group
       ->add_option("--search-seed", seed_,
                    "With the same number of evaluations, the same seed finds the same schedule")
+      ->check(at_least(0))
       ->capture_default_str();
   group
       ->add_option("--pin", pins_,
@@ -243,17 +274,6 @@ StatusOr<std::pair<std::string, Dims>> parse_shape(const std::string& text) {
     at = after + 1;
   }
   return std::pair(text.substr(0, equals), std::move(dims));
-}
-
-CLI::Validator at_least(long least) {
-  const auto check = [least](std::string& text) -> std::string {
-    long value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = error == std::errc() && end == text.data() + text.size();
-    return whole && value >= least ? std::string()
-                                   : fmt::format("{} is not an integer from {} on", text, least);
-  };
-  return CLI::Validator(check, fmt::format(">={}", least));
 }
 
 }  // namespace tandem::cli

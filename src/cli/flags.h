@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/validators.h"
 #include "lane/sim/world.h"
 #include "platform/platform_file.h"
 #include "tandem/model.h"
@@ -28,6 +29,9 @@ class PlatformFlags {
   std::optional<bool> use_gpu() const { return use_gpu_; }
 
  private:
+  void add_lanes(CLI::App& app);
+  void add_simulation(CLI::App& app);
+
   std::string opencl_cores_;
   std::vector<std::string> cpu_cores_;
   std::string opencl_device_;
@@ -82,9 +86,6 @@ class LoadFlags {
   std::vector<std::string> shapes_;
   bool no_optimize_ = false;
 };
-
-// Accepts integers from `least` on.
-CLI::Validator at_least(long least);
 
 // For CLI::Option::transform(): a mechanism of synchronisation by name, as the number that CLI11
 // makes enums of. Throws what CLI11 reports.

@@ -2,10 +2,15 @@
 // command line itself is wrong, 130 when the user interrupted it. Results go to stdout, everything
 // else to stderr.
 #include <fcntl.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "cli/command.h"
 #include "fmt/format.h"
@@ -25,6 +30,40 @@ void occupy_standard_streams() {
       [[maybe_unused]] const int opened = open("/dev/null", stream == 0 ? O_WRONLY : O_RDONLY);
     }
   }
+}
+
+// Only what signal handlers may do. Files appear whole or not at all (write_file): there is nothing
+// to put in order.
+extern "C" void end_interrupted(int) {
+  constexpr std::string_view kText = "\ntandem: interrupted\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText.data(), kText.size());
+  _exit(kInterrupted);
+}
+
+// Where nobody watches for interrupts (InterruptWatch), there is nothing to show for the work yet.
+void say_when_interrupted() {
+  struct sigaction before = {};
+  sigaction(SIGINT, nullptr, &before);
+  // Whoever started this process may want it to go on.
+  if (before.sa_handler == SIG_IGN) return;
+  struct sigaction action = {};
+  action.sa_handler = &end_interrupted;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+// Options would take an empty value for none, such as that of a variable that a script forgot to
+// set.
+std::optional<std::string> find_empty(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const std::string_view before = i == 1 ? std::string_view("tandem") : argv[i - 1];
+    if (argument.empty()) return fmt::format("the argument after '{}' is empty", before);
+    if (argument.starts_with("--") && argument.ends_with("=") &&
+        argument.find('=') == argument.size() - 1) {
+      return fmt::format("'{}' gives no value", argument);
+    }
+  }
+  return std::nullopt;
 }
 
 // What is wrong with a command line, and where to read on.
@@ -58,6 +97,10 @@ int run(int argc, char** argv) {
   tandem::cli::add_profile_command(app, &outcome);
   tandem::cli::add_simulate_command(app, &outcome);
   tandem::cli::add_train_command(app, &outcome);
+  if (const auto empty = find_empty(argc, argv)) {
+    fmt::print(stderr, "tandem: {}: give a value, or leave it out\n", *empty);
+    return kUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
@@ -83,6 +126,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // Tandem's own errors are values; what is left is memory running out, or a mistake.
   occupy_standard_streams();
+  say_when_interrupted();
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {

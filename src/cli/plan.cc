@@ -11,6 +11,7 @@
 #include "cli/conditions.h"
 #include "cli/distinct_files.h"
 #include "cli/flags.h"
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -237,6 +238,7 @@ Status plan(const Flags& flags) {
   // Before anything slow.
   TANDEM_RETURN_IF_ERROR(make_scheduler(flags.strategy).status());
   TANDEM_RETURN_IF_ERROR(check_distinct({{"the model", flags.model}, {"--output", flags.output}}));
+  TANDEM_RETURN_IF_ERROR(check_can_write({{"--output", flags.output}}));
   TANDEM_ASSIGN_OR_RETURN(const Model model, flags.load.load(flags.model));
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Platform> platform,
                           create_platform(flags.platform));

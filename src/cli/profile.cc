@@ -9,6 +9,7 @@
 #include "cli/distinct_files.h"
 #include "cli/flags.h"
 #include "cli/interrupt.h"
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -119,6 +120,7 @@ std::string csv_line(const std::vector<std::string>& cells) {
 // Measured columns first, then what predictors know of the slice, under a prefix since some names
 // are the same.
 Status export_csv(const Flags& flags) {
+  TANDEM_RETURN_IF_ERROR(check_can_write({{"--output", flags.output}}));
   TANDEM_ASSIGN_OR_RETURN(const MeasurementStore store, open_to_read(flags));
   TANDEM_RETURN_IF_ERROR(check_distinct({{"the store", store.path()}, {"--output", flags.output}}));
   std::vector<std::string> header = measurement_columns();
@@ -290,7 +292,7 @@ void add_profile_command(CLI::App& app, Status* outcome) {
   command
       ->add_option("--budget", flags->minutes,
                    "Minutes that it may take, compiling kernels aside; 0: until nothing is left")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_from(0))
       ->capture_default_str();
   command
       ->add_option("--families", flags->families,
@@ -304,7 +306,9 @@ void add_profile_command(CLI::App& app, Status* outcome) {
   command->add_option("--store", flags->store,
                       "The file of measurements (default: one per platform under "
                       "$XDG_DATA_HOME/tandem/profile)");
-  command->add_option("--seed", flags->seed, "Of what is measured")->capture_default_str();
+  command->add_option("--seed", flags->seed, "Of what is measured")
+      ->check(at_least(0))
+      ->capture_default_str();
   command->add_flag("--status", flags->status, "Only tell what has been measured");
   command
       ->add_option("--export", flags->export_format,

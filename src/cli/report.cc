@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/distinct_files.h"
+#include "cli/output_files.h"
 #include "fmt/format.h"
 #include "report/html_report.h"
 #include "support/write_file.h"
@@ -21,6 +22,7 @@ struct Flags {
 
 Status report(const Flags& flags) {
   TANDEM_RETURN_IF_ERROR(check_distinct({{"the trace", flags.trace}, {"--output", flags.output}}));
+  TANDEM_RETURN_IF_ERROR(check_can_write({{"--output", flags.output}}));
   std::ifstream file(flags.trace, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (!file.is_open()) {

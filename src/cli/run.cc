@@ -12,6 +12,7 @@
 #include "cli/distinct_files.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
+#include "cli/output_files.h"
 #include "cli/report.h"
 #include "cli/run_report.h"
 #include "cli/verify.h"
@@ -245,6 +246,10 @@ Status run(const Flags& flags) {
                                          {"--trace", flags.trace},
                                          {"--report", flags.report}}));
   if (flags.replan) TANDEM_RETURN_IF_ERROR(check_may_be_plan(flags.plan));
+  TANDEM_RETURN_IF_ERROR(check_can_write({{"--plan", flags.replan ? flags.plan : std::string()},
+                                          {"--trace", flags.trace},
+                                          {"--report", flags.report}}));
+  TANDEM_RETURN_IF_ERROR(check_can_fill("--output", flags.output));
   for (const std::string& name : names) TANDEM_RETURN_IF_ERROR(make_scheduler(name).status());
   TANDEM_ASSIGN_OR_RETURN(const Model model, flags.load.load(flags.model));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<HostTensor> inputs,

@@ -1,10 +1,12 @@
 // `tandem train`: predictors from measurements, and how wrong they are where they have not looked.
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "cli/train_lanes.h"
 #include "fmt/format.h"
@@ -149,11 +151,25 @@ Status save_predictors(const Flags& flags, const predict::PhoneSchema& schema,
   return {};
 }
 
+// Folders are made where there are none.
+Status check_outputs(const Flags& flags) {
+  TANDEM_RETURN_IF_ERROR(check_can_fill("--plots", flags.lanes.plots));
+  if (!flags.csv.empty()) return check_can_fill("--output", flags.output);
+  if (flags.output.empty() || flags.output == "none") return {};
+  std::error_code error;
+  if (std::filesystem::is_directory(flags.output, error)) {
+    return check_can_write({{"--output", flags.output}});
+  }
+  const std::filesystem::path file = std::filesystem::absolute(flags.output, error);
+  return check_can_fill("--output", file.parent_path().string());
+}
+
 Status train(const Flags& flags) {
   if (flags.print_schema) {
     fmt::print("{}\n", predict::builtin_phone_schema());
     return {};
   }
+  TANDEM_RETURN_IF_ERROR(check_outputs(flags));
   if (flags.csv.empty()) {
     TrainLanesFlags lanes = flags.lanes;
     lanes.output = flags.output;
@@ -209,14 +225,17 @@ void add_train_command(CLI::App& app, Status* outcome) {
       "Train predictors from this machine's measurements (see tandem profile), or from those of "
       "phones (--csv), and print their errors on what is held out");
   const auto flags = std::make_shared<Flags>();
-  train_app->add_option("--csv", flags->csv,
-                        "Measurements of operators on phones, instead of this machine's");
+  CLI::Option* csv = train_app->add_option(
+      "--csv", flags->csv, "Measurements of operators on phones, instead of this machine's");
   train_app
       ->add_option("--schema", flags->schema,
                    "What its columns mean: 'phones', or a JSON file (see --print-schema)")
+      ->needs(csv)
       ->capture_default_str();
-  train_app->add_option("--end-to-end", flags->end_to_end,
-                        "A CSV of whole networks, to compare sums of operators with");
+  train_app
+      ->add_option("--end-to-end", flags->end_to_end,
+                   "A CSV of whole networks, to compare sums of operators with")
+      ->needs(csv);
   train_app->add_option("-o,--output", flags->output,
                         "Where to write predictors trained on everything: a file, and 'none': "
                         "nowhere (default: where sessions look for this platform's); with --csv a "
@@ -228,29 +247,43 @@ void add_train_command(CLI::App& app, Status* outcome) {
   train_app
       ->add_option("--folds", options.folds,
                    "Shapes, with --csv networks, are held out in so many parts")
+      ->check(at_least(2))
       ->capture_default_str();
   train_app
       ->add_option(
           "--transfer", options.transfer,
           "Operators that a new phone is known by, to try how the others' predictors help; "
           "0: do not")
+      ->needs(csv)
+      ->check(at_least(0))
       ->delimiter(',')
       ->capture_default_str();
-  train_app->add_option("--seed", options.seed, "Of the parts")->capture_default_str();
+  train_app->add_option("--seed", options.seed, "Of the parts")
+      ->check(at_least(0))
+      ->capture_default_str();
   predict::BoostingOptions& boosting = options.boosting;
   train_app->add_option("--trees", boosting.trees, "At most, in a predictor")
+      ->check(at_least(1))
       ->capture_default_str();
-  train_app->add_option("--depth", boosting.depth, "Of trees")->capture_default_str();
+  train_app->add_option("--depth", boosting.depth, "Of trees")
+      ->check(at_least(1))
+      ->capture_default_str();
   train_app->add_option("--learning-rate", boosting.learning_rate, "What each tree corrects")
+      ->check(share_of_one(0.0001))
       ->capture_default_str();
   train_app->add_option("--row-share", boosting.row_share, "Of the rows, for each tree")
+      ->check(share_of_one(0.01))
       ->capture_default_str();
   train_app->add_option("--feature-share", boosting.feature_share, "Of the features, for each tree")
+      ->check(share_of_one(0.01))
       ->capture_default_str();
   train_app->add_option("--minimum-weight", boosting.minimum_weight, "Rows in a leaf, at least")
+      ->check(number_from(0))
       ->capture_default_str();
   train_app->add_option("--regularisation", boosting.regularisation, "L2, of what leaves add")
+      ->check(number_from(0))
       ->capture_default_str();
+  const std::vector<CLI::Option*> of_both = train_app->get_options({});
   TrainLanesFlags& lanes = flags->lanes;
   const std::string group = "This machine's lanes";
   train_app
@@ -295,6 +328,10 @@ void add_train_command(CLI::App& app, Status* outcome) {
       ->delimiter(',')
       ->group(group);
   lanes.platform.add_to(*train_app);
+  for (CLI::Option* option : train_app->get_options({})) {
+    const bool of_lanes = std::find(of_both.begin(), of_both.end(), option) == of_both.end();
+    if (of_lanes) option->excludes(csv);
+  }
   train_app->callback([flags, outcome] { *outcome = train(*flags); });
 }
 

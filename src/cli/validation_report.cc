@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "fmt/format.h"
 #include "platform/coefficients_file.h"
@@ -177,6 +178,7 @@ Status print_validation(const std::string& published, const std::string& calibra
 
 Status fit_coefficients(const std::string& published, const std::string& calibration,
                         const std::string& output, int rounds) {
+  TANDEM_RETURN_IF_ERROR(check_can_write({{"--fit", output}}));
   TANDEM_ASSIGN_OR_RETURN(const simulate::Published data, simulate::load_published(published));
   TANDEM_ASSIGN_OR_RETURN(const sim::Coefficients start, load_coefficients(calibration));
   StatusOr<simulate::Fit> fit = invalid_argument("not fitted");

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/network_file.h"
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "cli/shapes.h"
 #include "fmt/format.h"
@@ -44,7 +45,13 @@ void list(bool json) {
   }
 }
 
+Status export_network(const std::string& name, uint64_t seed, const std::string& path) {
+  TANDEM_RETURN_IF_ERROR(check_can_write({{"--output", path}}));
+  return write_network(name, seed, path);
+}
+
 Status print_shapes(const std::string& name, const std::string& path) {
+  TANDEM_RETURN_IF_ERROR(check_can_write({{"--output", path}}));
   const Progress progress("building " + name);
   TANDEM_ASSIGN_OR_RETURN(const Model model, Model::load("zoo:" + name));
   const std::string csv = to_csv(name, shapes_of(model.graph()));
@@ -78,7 +85,7 @@ void add_zoo_command(CLI::App& app, Status* outcome) {
       ->check(at_least(0))
       ->capture_default_str();
   export_app->callback(
-      [flags, outcome] { *outcome = write_network(flags->name, flags->seed, flags->path); });
+      [flags, outcome] { *outcome = export_network(flags->name, flags->seed, flags->path); });
 
   CLI::App* shapes_app = zoo->add_subcommand(
       "shapes",

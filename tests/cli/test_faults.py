@@ -76,10 +76,11 @@ class Interrupts(CliTest):
                 "run", "zoo:tiny_conv", "--strategy", "cpu", "--runs", 100_000_000, "--output", "out",
                 after=after,
             )
-            if status == 130:
+            self.assertEqual(status, 130, stderr)
+            if stdout:
                 break
             # Not yet at the runs: a slow machine.
-            self.assertEqual(status, -signal.SIGINT, stderr)
+            self.assertIn("tandem: interrupted\n", stderr)
             self.assertLess(after, 30)
             after *= 2
         self.assertIn("median", stdout)
@@ -89,9 +90,14 @@ class Interrupts(CliTest):
 
     def test_before_there_is_anything_to_report(self):
         self.use_fresh_caches()
-        status, stdout, _ = self.interrupt("run", "zoo:resnet50", "--strategy", "gpu", after=0.2)
-        self.assertEqual(status, -signal.SIGINT)
-        self.assertEqual(stdout, "")
+        for command in (["run", "zoo:resnet50", "--strategy", "gpu"],
+                        ["plan", "zoo:resnet50", "-o", "p.json"]):
+            with self.subTest(command=command):
+                status, stdout, stderr = self.interrupt(*command, after=0.2)
+                self.assertEqual(status, 130)
+                self.assertEqual(stdout, "")
+                self.assertIn("tandem: interrupted\n", stderr)
+                self.assertEqual(self.leftovers(), [])
 
 
 class Streams(CliTest):
