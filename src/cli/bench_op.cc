@@ -1,10 +1,5 @@
 // `tandem bench op --shapes`: the lanes' speed on operator shapes of real networks, beside oneDNN
 // and XNNPACK called directly on the same cores.
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "cli/bench.h"
@@ -15,16 +10,13 @@
 #include "cli/progress.h"
 #include "fmt/format.h"
 #include "support/clock.h"
+#include "support/read_file.h"
 
 namespace tandem::cli {
 namespace {
 
 StatusOr<std::vector<CountedShape>> read_shapes(const std::string& path) {
-  if (std::filesystem::is_directory(path)) return not_found(path + " is a folder");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return not_found(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  if (file.bad()) return not_found("cannot read " + path);
+  TANDEM_ASSIGN_OR_RETURN(const std::string text, read_file(path));
   return parse_csv(text, path);
 }
 

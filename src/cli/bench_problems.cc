@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "fmt/format.h"
 #include "schedule/random_problem.h"
 #include "support/random_numbers.h"
+#include "support/read_file.h"
 
 namespace tandem::cli {
 namespace {
@@ -55,9 +54,8 @@ StatusOr<std::vector<BenchProblem>> problems_in(const std::string& folder,
   std::sort(files.begin(), files.end());
   std::vector<BenchProblem> problems;
   for (const fs::path& file : files) {
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    StatusOr<ModeProblem> problem = mode_problem_from_json(text.str());
+    TANDEM_ASSIGN_OR_RETURN(const std::string text, read_file(file.string()));
+    StatusOr<ModeProblem> problem = mode_problem_from_json(text);
     if (!problem.ok()) {
       return Status(problem.status().code(), file.string() + ": " + problem.status().message());
     }

@@ -23,6 +23,7 @@ struct Contender {
   std::string strategy;
   std::unique_ptr<Session> session;
   double create_ms = 0;                         // that the session took
+  bool simulated = false;                       // a clock of its own, which nothing disturbs
   Samples milliseconds{kLeastCleanShare};       // of inferences
   Samples call_milliseconds{kLeastCleanShare};  // of run(), copies of inputs and outputs included
   std::vector<HostTensor> outputs;              // of the last run

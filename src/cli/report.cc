@@ -1,8 +1,6 @@
 // `tandem report`: a page about a recorded run; and what `tandem run` records for it.
 #include "cli/report.h"
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "cli/command.h"
@@ -10,6 +8,7 @@
 #include "cli/output_files.h"
 #include "fmt/format.h"
 #include "report/html_report.h"
+#include "support/read_file.h"
 #include "support/write_file.h"
 
 namespace tandem::cli {
@@ -23,14 +22,14 @@ struct Flags {
 Status report(const Flags& flags) {
   TANDEM_RETURN_IF_ERROR(check_distinct({{"the trace", flags.trace}, {"--output", flags.output}}));
   TANDEM_RETURN_IF_ERROR(check_can_write({{"--output", flags.output}}));
-  std::ifstream file(flags.trace, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file.is_open()) {
-    return not_found(
-        fmt::format("there is no trace {} to be read; 'tandem run MODEL --trace {}' writes one",
-                    flags.trace, flags.trace));
+  const StatusOr<std::string> bytes = read_file(flags.trace);
+  if (!bytes.ok()) {
+    return Status(bytes.status().code(),
+                  fmt::format("there is no trace to be read; 'tandem run MODEL --trace {}' writes "
+                              "one: {}",
+                              flags.trace, bytes.status().message()));
   }
-  TANDEM_ASSIGN_OR_RETURN(const Trace trace, from_perfetto(bytes, flags.trace));
+  TANDEM_ASSIGN_OR_RETURN(const Trace trace, from_perfetto(*bytes, flags.trace));
   TANDEM_RETURN_IF_ERROR(write_file(flags.output, html_report(trace)));
   fmt::print("written to {}\n", flags.output);
   return {};

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "platform/embedded_platforms.h"
+#include "support/json_error.h"
+#include "support/read_file.h"
 
 namespace tandem {
 namespace {
@@ -49,15 +50,15 @@ StatusOr<sim::Coefficients> load_coefficients(const std::string& path) {
   if (path.empty()) {
     text = embedded_platforms().at(kCalibrationFile);
   } else {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return not_found("cannot read the coefficients " + path);
-    text.assign(std::istreambuf_iterator<char>(file), {});
+    StatusOr<std::string> content = read_file(path);
+    if (!content.ok()) return content.status().with_context("the coefficients");
+    text = *std::move(content);
   }
   const std::string label = path.empty() ? kCalibrationFile : path;
   try {
     return parse_coefficients(json::parse(text));
   } catch (const json::exception& error) {
-    return corrupt(fmt::format("{}: {}", label, error.what()));
+    return corrupt(fmt::format("{}: {}", label, json_problem(error.what())));
   } catch (const std::invalid_argument& error) {
     return invalid_argument(fmt::format("{}: {}", label, error.what()));
   }

@@ -4,8 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -13,6 +11,8 @@
 #include "platform/embedded_platforms.h"
 #include "platform/parse_platform.h"
 #include "support/digest.h"
+#include "support/json_error.h"
+#include "support/read_file.h"
 
 namespace tandem {
 namespace {
@@ -89,13 +89,9 @@ StatusOr<Source> read_source(const std::string& platform) {
     }
     return Source{"platform " + platform, std::string(found->second)};
   }
-  std::error_code error;
-  if (std::filesystem::is_directory(platform, error)) {
-    return invalid_argument(platform + " is a folder, and no platform file");
-  }
-  std::ifstream file(platform, std::ios::binary);
-  if (!file) return not_found("cannot read the platform file " + platform);
-  return Source{platform, std::string(std::istreambuf_iterator<char>(file), {})};
+  StatusOr<std::string> text = read_file(platform);
+  if (!text.ok()) return text.status().with_context("--platform");
+  return Source{platform, *std::move(text)};
 }
 
 }  // namespace
@@ -120,7 +116,7 @@ StatusOr<PlatformModel> load_platform(const std::string& platform,
     model = parse_platform(document, options.lanes);
     check_sources(document, "", document.at("sources"));
   } catch (const json::exception& error) {
-    return corrupt(fmt::format("{} is not valid JSON: {}", source.label, error.what()));
+    return corrupt(fmt::format("{}: {}", source.label, json_problem(error.what())));
   } catch (const std::invalid_argument& error) {
     return invalid_argument(fmt::format("{}: {}", source.label, error.what()));
   }

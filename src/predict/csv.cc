@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <optional>
-#include <sstream>
+
+#include "support/read_file.h"
 
 namespace tandem::predict {
 namespace {
@@ -108,13 +108,8 @@ StatusOr<CsvTable> CsvTable::parse(std::string_view text) {
 }
 
 StatusOr<CsvTable> CsvTable::read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (!file || !(content << file.rdbuf())) {
-    // An empty file also fails to be copied.
-    if (!file.is_open() || file.bad()) return not_found("cannot read " + path);
-  }
-  StatusOr<CsvTable> table = parse(content.str());
+  TANDEM_ASSIGN_OR_RETURN(const std::string content, read_file(path));
+  StatusOr<CsvTable> table = parse(content);
   return table.ok() ? std::move(table) : table.status().with_context(path);
 }
 

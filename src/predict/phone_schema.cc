@@ -2,11 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "predict/phone_data.h"
+#include "support/json_error.h"
+#include "support/read_file.h"
 
 namespace tandem::predict {
 namespace {
@@ -126,21 +126,20 @@ StatusOr<PhoneSchema> PhoneSchema::parse(const std::string& text) {
   try {
     return schema_from(json::parse(text));
   } catch (const std::exception& e) {
-    return invalid_argument(fmt::format("the schema cannot be used: {}", e.what()));
+    return invalid_argument(fmt::format("the schema cannot be used: {}", json_problem(e.what())));
   }
 }
 
 StatusOr<PhoneSchema> PhoneSchema::load(const std::string& name_or_path) {
   if (name_or_path == "phones") return parse(std::string(kBuiltin));
-  std::ifstream file(name_or_path, std::ios::binary);
-  std::ostringstream content;
-  if (!file.is_open() || !(content << file.rdbuf())) {
-    return not_found(
-        fmt::format("there is no schema '{}': give 'phones', or a JSON file such as 'tandem train "
-                    "--print-schema' prints",
-                    name_or_path));
+  const StatusOr<std::string> content = read_file(name_or_path);
+  if (!content.ok()) {
+    return Status(
+        content.status().code(),
+        content.status().message() +
+            ": give 'phones', or a JSON file such as 'tandem train --print-schema' prints");
   }
-  StatusOr<PhoneSchema> schema = parse(content.str());
+  StatusOr<PhoneSchema> schema = parse(*content);
   return schema.ok() ? std::move(schema) : schema.status().with_context(name_or_path);
 }
 

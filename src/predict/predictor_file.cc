@@ -11,6 +11,7 @@
 
 #include "support/cache_folder.h"
 #include "support/hash.h"
+#include "support/json_error.h"
 #include "support/log.h"
 #include "support/write_file.h"
 
@@ -43,10 +44,8 @@ Status check_version(std::string_view name, int found, int known) {
 }
 
 Status damaged(std::string_view how) {
-  // What the JSON parser says ends with all that it has read.
-  constexpr size_t kMostOfIt = 120;
-  return corrupt(fmt::format("the predictors' file is damaged ({}): run `tandem train` again",
-                             how.substr(0, kMostOfIt)));
+  return corrupt(
+      fmt::format("the predictors' file is damaged ({}): run `tandem train` again", how));
 }
 
 // FNV-1a by words instead of bytes: files are megabytes, and this is part of every start.
@@ -175,13 +174,16 @@ StatusOr<PredictorFile> parse_packed(const SharedText& text, const Fingerprints&
 }
 
 StatusOr<std::string> read_file(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return invalid_argument(path + " is a folder; give a file of predictors");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return not_found(fmt::format(
         "there are no predictors in {}: run `tandem profile` and `tandem train`", path));
   }
   // Files say how long they are, pipes do not.
-  std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(path, error);
   constexpr size_t kChunk = 1 << 20;
   size_t chunk = error ? kChunk : static_cast<size_t>(bytes) + 1;
@@ -228,7 +230,7 @@ StatusOr<PredictorFile> PredictorFile::parse(SharedText text, const Fingerprints
   } catch (const std::bad_alloc&) {
     return resource_exhausted("no memory left for the predictors");
   } catch (const std::exception& e) {
-    return damaged(e.what());
+    return damaged(json_problem(e.what()));
   }
 }
 

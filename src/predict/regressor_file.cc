@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "predict/regressor.h"
+#include "support/json_error.h"
 #include "support/log.h"
 
 namespace tandem::predict {
@@ -132,7 +133,7 @@ StatusOr<Regressor> Regressor::parse(std::string_view text, const Expectation& e
   } catch (const std::bad_alloc&) {
     return resource_exhausted("no memory left for a predictor");
   } catch (const std::exception& e) {
-    return corrupt(fmt::format("the predictor's file is damaged: {}", e.what()));
+    return corrupt(fmt::format("the predictor's file is damaged: {}", json_problem(e.what())));
   }
 }
 

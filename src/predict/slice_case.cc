@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "support/json_error.h"
+
 namespace tandem::predict {
 namespace {
 
@@ -182,7 +184,8 @@ StatusOr<SliceCase> parse_slice_case(const std::string& text) {
     check(slice);
     return slice;
   } catch (const std::exception& e) {
-    return corrupt(fmt::format("a measurement's description is damaged: {}", e.what()));
+    return corrupt(
+        fmt::format("a measurement's description is damaged: {}", json_problem(e.what())));
   }
 }
 
@@ -199,7 +202,7 @@ StatusOr<LaneFacts> parse_lane_facts(const std::string& text) {
     visit_lane(lane, [&](const char* name, auto& field) { document.at(name).get_to(field); });
     return lane;
   } catch (const std::exception& e) {
-    return corrupt(fmt::format("what is known of a lane is damaged: {}", e.what()));
+    return corrupt(fmt::format("what is known of a lane is damaged: {}", json_problem(e.what())));
   }
 }
 

@@ -197,6 +197,10 @@ StatusOr<MeasurementStore> MeasurementStore::open_to_read(const std::string& pat
   if (!std::filesystem::exists(path, error)) {
     return not_found("there are no measurements in " + path + ": 'tandem profile' makes them");
   }
+  if (std::filesystem::is_regular_file(path, error) &&
+      std::filesystem::file_size(path, error) == 0) {
+    return not_found(path + " is empty: 'tandem profile' fills it with measurements");
+  }
   TANDEM_RETURN_IF_ERROR(check_header(path));
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);

@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "profile/signature.h"
 #include "support/digest.h"
+#include "support/read_file.h"
 #include "support/write_file.h"
 
 namespace tandem {
@@ -43,7 +42,16 @@ class Fields {
     const Json* value = find(name);
     return value ? convert<T>(name, *value) : otherwise;
   }
-  std::string path(const char* name) const {
+  // Members of other names would be mistakes without effect.
+  void allow_only(std::initializer_list<std::string_view> names) {
+    if (!object_.is_object()) return;
+    for (const auto& [name, value] : object_.items()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        complain(path(name), "is nothing that plans have there");
+      }
+    }
+  }
+  std::string path(const std::string& name) const {
     return where_.empty() ? name : fmt::format("{}.{}", where_, name);
   }
   // An array or object; null if it is none.
@@ -129,10 +137,12 @@ PlanOrigin read_origin(Fields& file, std::optional<std::string>* problem) {
   origin.model_digest = model.get<std::string>("digest");
   origin.platform = file.get<std::string>("platform");
   origin.costs = file.get<std::string>("costs");
+  model.allow_only({"name", "digest"});
   const Json& lanes = file.at("lanes");
   for (size_t lane = 0; lane < lanes.size() && lanes.is_array(); ++lane) {
     Fields fields(lanes[lane], fmt::format("lanes[{}]", lane), problem);
     origin.lanes.push_back(fields.get<std::string>("lane"));
+    fields.allow_only({"lane", "slices"});
   }
   return origin;
 }
@@ -186,6 +196,10 @@ class SliceReader {
     if (!scheduled.slice.whole()) {
       scheduled.slice.begin = fields.get<int64_t>("begin");
       scheduled.slice.end = fields.get<int64_t>("end");
+      fields.allow_only(
+          {"operator", "axis", "begin", "end", "threads", "predicted_us", "start_us", "end_us"});
+    } else {
+      fields.allow_only({"operator", "threads", "predicted_us", "start_us", "end_us"});
     }
     scheduled.threads = fields.get_or("threads", 0);
     if (scheduled.threads < 0) {
@@ -313,6 +327,8 @@ StatusOr<Plan> plan_from_json(const Graph& graph, const PlanOrigin& origin, std:
   plan.origin = read_origin(file, &problem);
   plan.schedule.strategy = file.get<std::string>("strategy");
   plan.prediction.makespan_us = file.get_or("predicted_us", 0.0);
+  file.allow_only(
+      {"tandem_plan", "engine", "model", "platform", "costs", "strategy", "predicted_us", "lanes"});
   if (!problem && !json["lanes"].is_array()) problem = "lanes is no list";
   if (problem) return corrupt_plan(*problem);
   TANDEM_RETURN_IF_ERROR(check_origin(plan.origin, origin, label));
@@ -330,17 +346,15 @@ Status save_plan(const std::string& path, const Graph& graph, const Plan& plan) 
 }
 
 StatusOr<Plan> load_plan(const std::string& path, const Graph& graph, const PlanOrigin& origin) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) {
-    return invalid_argument(path + " is a folder, and no plan");
+  const StatusOr<std::string> text = read_file(path);
+  if (!text.ok()) {
+    return Status(
+        text.status().code(),
+        fmt::format("there is no plan to be read; make it with 'tandem plan MODEL -o {}': "
+                    "{}",
+                    path, text.status().message()));
   }
-  std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (!file.is_open()) {
-    return not_found(fmt::format(
-        "there is no plan {} to be read; make it with 'tandem plan MODEL -o {}'", path, path));
-  }
-  return plan_from_json(graph, origin, text, path);
+  return plan_from_json(graph, origin, *text, path);
 }
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "platform/engine.h"
+#include "platform/simulated_platform.h"
 #include "profile/calibration.h"
 #include "profile/lane_contention.h"
 #include "profile/lane_traits.h"
@@ -13,7 +14,9 @@
 #include "runtime/memory_plan.h"
 #include "runtime/sync_bench.h"
 #include "runtime/sync_choice.h"
+#include "schedule/exact.h"
 #include "schedule/scaled_costs.h"
+#include "schedule/scheduler.h"
 #include "support/log.h"
 #include "support/stopwatch.h"
 
@@ -37,6 +40,18 @@ int64_t most_worthwhile(const Graph& graph) {
   return kAtLeast + kPerOperator * static_cast<int64_t>(graph.operators().size());
 }
 
+// What takes long should say so.
+void announce_proof(const SearchOptions& search) {
+  const int64_t nodes = search.evaluations > 0 ? search.evaluations : ExactScheduler::kMostNodes;
+  std::string limits = fmt::format("{:.3g} million nodes", 1e-6 * static_cast<double>(nodes));
+  if (search.budget_ms > 0) {
+    limits += fmt::format(" and {:g} s", search.budget_ms / 1000);
+  } else {
+    limits += ", some tens of seconds; --budget-ms gives it less";
+  }
+  log().info("strategy exact: searching for the optimum and its proof, for at most {}", limits);
+}
+
 std::string source_of(const predict::PredictorFile& file) {
   return "predictors trained " + file.trained;
 }
@@ -58,8 +73,22 @@ StatusOr<std::unique_ptr<Planner>> Planner::create(std::shared_ptr<const Graph> 
                                                    const SessionOptions& options) {
   std::unique_ptr<Planner> planner(
       new Planner(std::move(graph), std::move(platform), std::move(crew), options));
+  TANDEM_RETURN_IF_ERROR(planner->read_pins());
   TANDEM_RETURN_IF_ERROR(planner->choose_mechanism());
   return planner;
+}
+
+Status Planner::read_pins() {
+  for (const std::string& text : options_.pins) {
+    TANDEM_ASSIGN_OR_RETURN(const Pin pin, parse_pin(*graph_, problem().lanes, text));
+    for (const Pin& other : pins_) {
+      if (other.op != pin.op) continue;
+      return invalid_argument(fmt::format("pin '{}': operator {} is pinned already; give one pin",
+                                          text, graph_->op(pin.op).name));
+    }
+    pins_.push_back(pin);
+  }
+  return {};
 }
 
 Status Planner::choose_mechanism() {
@@ -105,13 +134,11 @@ StatusOr<Planner::ExplainedPlan> Planner::plan(const std::string& strategy, bool
     options.search.most_worthwhile = most_worthwhile(*graph_);
   }
   options.explain = explain;
-  for (const std::string& text : options_.pins) {
-    TANDEM_ASSIGN_OR_RETURN(const Pin pin, parse_pin(*graph_, problem().lanes, text));
-    options.pins.push_back(pin);
-  }
+  options.pins = pins_;
   // With a single lane there is nothing to choose.
   const bool needs_costs = strategy != "cpu" && strategy != "gpu";
   if (needs_costs) TANDEM_RETURN_IF_ERROR(prepare_costs());
+  if (strategy == "exact") announce_proof(options.search);
   const Stopwatch stopwatch;
   StatusOr<PlannedSchedule> planned = tandem::plan(problem(), options);
   schedule_ms_ += stopwatch.milliseconds();
@@ -143,7 +170,19 @@ StatusOr<Timeline> Planner::predict(const Schedule& schedule) const {
 }
 
 StatusOr<Plan> Planner::load(const std::string& path) const {
-  return load_plan(path, *graph_, origin());
+  TANDEM_ASSIGN_OR_RETURN(Plan plan, load_plan(path, *graph_, origin()));
+  TANDEM_RETURN_IF_ERROR(make_scheduler(plan.schedule.strategy).status().with_context(path));
+  const std::vector<LaneTraits> lanes = problem().lanes;
+  for (size_t lane = 0; lane < lanes.size(); ++lane) {
+    for (size_t i = 0; i < plan.schedule.lanes[lane].size(); ++i) {
+      const int threads = plan.schedule.lanes[lane][i].threads;
+      if (threads <= lanes[lane].max_threads) continue;
+      return invalid_argument(
+          fmt::format("{}: lanes[{}].slices[{}].threads is {}, and lane {} has {}; plan again",
+                      path, lane, i, threads, lanes[lane].name, lanes[lane].max_threads));
+    }
+  }
+  return plan;
 }
 
 PlanOrigin Planner::origin() const {
@@ -257,8 +296,10 @@ Status Planner::calibrate() {
   MeasuringMemory memory(*graph_, *crew_);
   CalibrationSources sources = transfer_sources();
   sources.memory = [&]() -> StatusOr<const TensorBindings*> {
-    log().info("measuring {} on this machine's lanes, for about {} s", graph_->name,
-               options_.calibration_seconds);
+    const bool simulated = dynamic_cast<const SimulatedPlatform*>(platform_.get()) != nullptr;
+    log().info("measuring {} on {} lanes, for about {} s{}", graph_->name,
+               simulated ? "simulated" : "this machine's", options_.calibration_seconds,
+               simulated ? " of their clock" : "");
     return memory.bindings();
   };
   if (options_.calibration_seconds >= kContentionWorthSeconds) {

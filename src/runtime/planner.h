@@ -65,6 +65,7 @@ class Planner {
   Planner(std::shared_ptr<const Graph> graph, std::shared_ptr<Platform> platform,
           std::shared_ptr<LaneCrew> crew, const SessionOptions& options);
   StatusOr<ExplainedPlan> plan(const std::string& strategy, bool explain);
+  Status read_pins();
   Status choose_mechanism();
   // Where costs come from, or would come from.
   std::string cost_source() const;
@@ -80,6 +81,7 @@ class Planner {
   const std::shared_ptr<Platform> platform_;
   const std::shared_ptr<LaneCrew> crew_;
   const SessionOptions options_;
+  std::vector<Pin> pins_;
   SyncMechanism mechanism_ = SyncMechanism::kEvent;
   std::unique_ptr<CostModel> costs_;
   std::unique_ptr<CostModel> corrected_costs_;  // null: as they are

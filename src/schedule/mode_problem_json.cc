@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "schedule/mode_problem.h"
+#include "support/json_error.h"
 
 namespace tandem {
 namespace {
@@ -139,24 +140,47 @@ Status check_format(const json& from, const char* format) {
   return {};
 }
 
+// Calls `read` for each element of a list; errors say of which.
+template <typename Read>
+Status for_each_of(const json& from, const char* list, const Read& read) {
+  const json& elements = from.at(list);
+  if (!elements.is_array()) return corrupt(fmt::format("{} is no list", list));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const std::string where = fmt::format("{}[{}]", list, i);
+    try {
+      TANDEM_RETURN_IF_ERROR(read(elements[i]).with_context(where));
+    } catch (const json::exception& e) {
+      return corrupt(fmt::format("{}: {}", where, json_problem(e.what())));
+    }
+  }
+  return {};
+}
+
 StatusOr<ModeProblem> problem_from(const json& from) {
   TANDEM_RETURN_IF_ERROR(check_format(from, kProblemFormat));
   ModeProblem problem;
   problem.name = from.at("name").get<std::string>();
-  for (const json& lane : from.at("lanes")) problem.lanes.push_back(lane_from(lane));
+  TANDEM_RETURN_IF_ERROR(for_each_of(from, "lanes", [&](const json& lane) {
+    problem.lanes.push_back(lane_from(lane));
+    return Status();
+  }));
   problem.latency_us = from.at("latency_us").get<std::vector<std::vector<double>>>();
-  for (const json& op : from.at("operators")) {
+  TANDEM_RETURN_IF_ERROR(for_each_of(from, "operators", [&](const json& op) {
     ModeOperator& added = problem.operators.emplace_back();
     added.name = op.at("name").get<std::string>();
-    for (const json& mode : op.at("modes")) {
+    return for_each_of(op, "modes", [&](const json& mode) {
       Mode& made = added.modes.emplace_back();
-      for (const json& part : mode.at("parts")) made.parts.push_back(part_from(part));
-    }
-  }
-  for (const json& edge : from.at("edges")) {
+      return for_each_of(mode, "parts", [&](const json& part) {
+        made.parts.push_back(part_from(part));
+        return Status();
+      });
+    });
+  }));
+  TANDEM_RETURN_IF_ERROR(for_each_of(from, "edges", [&](const json& edge) -> Status {
     TANDEM_ASSIGN_OR_RETURN(ModeEdge added, edge_from(problem, edge));
     problem.edges.push_back(std::move(added));
-  }
+    return {};
+  }));
   TANDEM_RETURN_IF_ERROR(problem.validate());
   return problem;
 }
@@ -202,7 +226,7 @@ StatusOr<ModeProblem> mode_problem_from_json(std::string_view text) {
   try {
     return problem_from(json::parse(text));
   } catch (const json::exception& e) {
-    return corrupt(fmt::format("not a mode problem: {}", e.what()));
+    return corrupt(fmt::format("not a mode problem: {}", json_problem(e.what())));
   }
 }
 
@@ -226,7 +250,7 @@ StatusOr<ModeSchedule> mode_schedule_from_json(const ModeProblem& problem, std::
   try {
     schedule = schedule_from(json::parse(text));
   } catch (const json::exception& e) {
-    return corrupt(fmt::format("not a mode schedule: {}", e.what()));
+    return corrupt(fmt::format("not a mode schedule: {}", json_problem(e.what())));
   }
   if (!schedule.ok()) return schedule.status();
   TANDEM_RETURN_IF_ERROR(check_mode_schedule(problem, *schedule));

@@ -306,6 +306,66 @@ class Files(CliTest):
         self.refuse("bench", "op", "--shapes", self.work, says=["is a folder"])
 
 
+class DamagedFiles(CliTest):
+    """Whatever reads a file says which, what is wrong with it, and where."""
+
+    def check(self, *command, name, says_of_nonsense="it is no JSON: line 2, column 1"):
+        path = self.work / name
+        for content, says in (("{\n", says_of_nonsense), ("", ""), ("\x00\x01", "")):
+            with self.subTest(command=command, content=content):
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(content)
+                done = self.refuse(*command, says=[name.split("/")[-1], says])
+                for foreign in ("exception", "parse_error", "syntax error"):
+                    self.assertNotIn(foreign, done.stderr)
+        path.unlink()
+        if "/" not in name:
+            self.refuse(*command, says=[name, "No such file"])
+            path.mkdir()
+            self.refuse(*command, says=[name, "folder"])
+
+    def test_platforms(self):
+        self.check("plan", "zoo:tiny_conv", "--platform", "p.json", name="p.json")
+        self.check("simulate", "zoo:tiny_conv", "--platform", "pixel5", "--calibration", "c.json",
+                   name="c.json")
+
+    def test_problems(self):
+        flags = ("--graphs", 0, "--no-stages", "--no-adversaries", "--no-offline")
+        self.check("bench", "schedule", *flags, "--problems", "problems", name="problems/p.json")
+        (self.work / "problems/p.json").write_text(json.dumps(
+            {"format": "tandem mode problem", "version": 1, "name": "p", "latency_us": [[0]],
+             "lanes": [{"name": "cpu", "fed_by": None, "enqueue_us": 0, "send_us": 0,
+                        "receive_us": 0}],
+             "edges": [],
+             "operators": [{"name": "a", "modes": [{"parts": [{"lane": 0, "us": "fast"}]}]}]}))
+        self.refuse("bench", "schedule", *flags, "--problems", "problems",
+                    says=["p.json", "operators[0]: modes[0]: parts[0]", "number"])
+
+    def test_predictors(self):
+        path = self.work / "f.json"
+        for content in ("{\n", "", "hello"):
+            path.write_text(content)
+            done = self.refuse("plan", "zoo:tiny_conv", "--predictors", "f.json", "--costs",
+                               "predicted", says=["f.json", "damaged", "tandem train"])
+            self.assertNotIn("exception", done.stderr)
+        self.refuse("plan", "zoo:tiny_conv", "--predictors", self.folder, "--costs", "predicted",
+                    says=["is a folder"])
+
+    def test_measurements_of_phones(self):
+        self.check("train", "--csv", "m.csv", name="m.csv", says_of_nonsense="header")
+        (self.work / "phones.csv").write_text("a,b\n1,2\n")
+        self.check("train", "--csv", "phones.csv", "--schema", "s.json", name="s.json")
+
+    def test_a_store_with_nothing_in_it(self):
+        (self.work / "s.sqlite").write_text("")
+        for command in (["train"], ["profile", "--status"]):
+            self.refuse(*command, "--store", "s.sqlite", says=["s.sqlite is empty", "tandem profile"])
+
+    def test_traces(self):
+        self.refuse("report", ".", "-o", "r.html", says=["is a folder", "--trace"])
+        self.refuse("report", "t", "-o", "r.html", says=["t", "No such file", "--trace"])
+
+
 class NoOpenClDevice(CliTest):
     def setUp(self):
         super().setUp()

@@ -84,6 +84,42 @@ class Plan(CliTest):
         self.refuse("run", MODEL, "--plan", "p.json", says=["threads is -1"])
         self.refuse("run", MODEL, "--plan", self.work, says=["is a folder"])
 
+    def test_plans_that_say_what_nobody_planned(self):
+        self.plan("--strategy", "cpu")
+        whole = (self.work / "p.json").read_text()
+        for change, says in (
+            (lambda plan: plan["lanes"][0]["slices"][2].update(threads=99),
+             ["lanes[0].slices[2].threads is 99", "lane cpu"]),
+            (lambda plan: plan["lanes"][0]["slices"][2].update(thread=1),
+             ["lanes[0].slices[2].thread is nothing"]),
+            (lambda plan: plan["lanes"][0]["slices"][2].update(begin=1, end=2),
+             ["lanes[0].slices[2].begin is nothing"]),
+            (lambda plan: plan["lanes"][1].update(cores=1), ["lanes[1].cores is nothing"]),
+            (lambda plan: plan["model"].update(path="x"), ["model.path is nothing"]),
+            (lambda plan: plan.update(comment="mine"), ["comment is nothing"]),
+            (lambda plan: plan.update(strategy="foo"), ["foo", "joint"]),
+        ):
+            with self.subTest(says=says):
+                (self.work / "p.json").write_text(whole)
+                self.edit(change)
+                self.refuse("run", MODEL, "--plan", "p.json", says=["p.json", *says])
+        (self.work / "p.json").write_text(whole)
+        self.succeed("run", MODEL, "--plan", "p.json", "--runs", 1)
+
+    def test_an_operator_has_one_pin(self):
+        name = self.plan("--strategy", "cpu")["lanes"][0]["slices"][0]["operator"]
+        done = self.refuse(
+            "plan", MODEL, "--platform", "pixel5", "--pin", f"{name}=cpu", "--pin", f"{name}=gpu:0.5",
+            says=[f"{name}=gpu:0.5", "pinned already"])
+        self.assertNotIn("measuring", done.stderr)
+
+    def test_a_proof_is_announced_with_its_limits(self):
+        done = self.succeed("plan", "zoo:tiny_linear", "--platform", "pixel5", "--strategy", "exact",
+                            "--budget-ms", 20000)
+        self.assertRegex(done.stderr, "strategy exact: .* at most 20 million nodes and 20 s")
+        done = self.succeed("plan", "zoo:tiny_linear", "--platform", "pixel5")
+        self.assertNotIn("exact", done.stderr)
+
     def test_destroys_no_file(self):
         self.succeed("zoo", "export", "tiny_conv", "-o", "m.onnx")
         model = (self.work / "m.onnx").read_bytes()

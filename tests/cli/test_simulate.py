@@ -44,6 +44,16 @@ class Simulate(CliTest):
         self.refuse(*run, path, says=["mine.json: gpu.mhz is missing"])
         self.refuse(*run, "nokia3310", says=["pixel4"])
 
+    def test_runs_on_simulated_lanes_are_undisturbed_and_said_to_be_simulated(self):
+        run = ["run", "zoo:tiny_residual", "--platform", "pixel5", "--runs", 50]
+        done = self.succeed(*run)
+        self.assertNotIn("this machine", done.stderr)
+        self.assertIn("measuring tiny_residual on simulated lanes", done.stderr)
+        self.assertNotIn("preempted", done.stdout)
+        (strategy,) = self.succeed_json(*run)["strategies"]
+        self.assertEqual((strategy["preempted_runs"], strategy["dropped_runs"]), (0, 0))
+        self.assertEqual(strategy["time_ms"]["runs"], 50)
+
     def test_a_strategy_on_the_simulated_clock(self):
         run = ["simulate", "zoo:tiny_residual", "--platform", "pixel4", "--strategy"]
         joint = self.succeed_json(*run, "joint", "--throttle")
