@@ -134,10 +134,10 @@ StatusOr<PhoneSchema> PhoneSchema::load(const std::string& name_or_path) {
   if (name_or_path == "phones") return parse(std::string(kBuiltin));
   const StatusOr<std::string> content = read_file(name_or_path);
   if (!content.ok()) {
-    return Status(
-        content.status().code(),
-        content.status().message() +
-            ": give 'phones', or a JSON file such as 'tandem train --print-schema' prints");
+    return Status(content.status().code(),
+                  fmt::format("there is no schema '{}' ({}): give 'phones', or a JSON file such as "
+                              "'tandem train --print-schema' prints",
+                              name_or_path, content.status().message()));
   }
   StatusOr<PhoneSchema> schema = parse(*content);
   return schema.ok() ? std::move(schema) : schema.status().with_context(name_or_path);

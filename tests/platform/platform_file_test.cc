@@ -109,7 +109,7 @@ TEST(PlatformFile, ErrorsNameFileAndField) {
   file["lanes"].push_back({{"name", "more"}, {"cores", "big:1"}});
   EXPECT_THAT(error_of(file), HasSubstr("more cores of cluster 'big' than it has"));
   const File broken("{");
-  EXPECT_THAT(load_platform(broken.path()).status().message(), HasSubstr("is not valid JSON"));
+  EXPECT_THAT(load_platform(broken.path()).status().message(), HasSubstr("it is no JSON: line 1, column 2"));
 }
 
 TEST(PlatformFile, UnknownNamesListTheKnownOnes) {
