@@ -19,6 +19,7 @@
 #include "fmt/format.h"
 #include "graph/graph.h"
 #include "lane/lane.h"
+#include "platform/simulated_platform.h"
 #include "runtime/planner.h"
 #include "schedule/scheduler.h"
 #include "support/clock.h"
@@ -82,6 +83,11 @@ Rival start_rival(const EngineKind& kind, const EngineFlags& flags, const Platfo
   if (!flags.wanted()) {
     rival.error = "not asked for";
     rival.missing = true;
+    return rival;
+  }
+  if (dynamic_cast<const SimulatedPlatform*>(&platform) != nullptr) {
+    rival.error = fmt::format("{} is of this machine, and the lanes are simulated", kind.name);
+    rival.missing = flags.by_default();
     return rival;
   }
   const Progress progress(fmt::format("{}: preparing {}", model.name(), kind.name));

@@ -199,6 +199,8 @@ void print_report(const ModelReport& report, const std::vector<std::string>& lan
                  static_cast<double>(rival.memory->planned_bytes) / 1e6);
     }
   }
+  // Simulated lanes have no cores of this machine.
+  if (report.before.cores.empty()) return;
   fmt::print("  probe before: {}\n  probe after:  {}\n", to_text(report.before),
              to_text(report.after));
 }

@@ -134,10 +134,7 @@ Status simulate(const Flags& flags) {
   }
   TANDEM_ASSIGN_OR_RETURN(const sim::PlatformModel platform,
                           load_platform(flags.platform, flags.file));
-  if (flags.strategy.strategy.empty()) {
-    if (flags.throttle) return invalid_argument("--throttle needs --strategy");
-    return print_lanes(model, platform, flags);
-  }
+  if (flags.strategy.strategy.empty()) return print_lanes(model, platform, flags);
   StrategyFlags strategy = flags.strategy;
   strategy.json = flags.json;
   constexpr double kThrottleSeconds = 1200;
@@ -164,29 +161,39 @@ void add_simulate_command(CLI::App& app, Status* outcome) {
       ->allow_extra_args(false);
   command->add_option("--calibration", flags->file.calibration,
                       "Coefficients from this file instead of the built-in ones");
-  command->add_option("--threads,--num_threads", flags->threads, "Of CPU lanes; 0: all cores")
-      ->check(at_least(0));
-  command->add_option("--strategy", flags->strategy.strategy,
-                      fmt::format("Plan so, and run the plan on the simulated clock: {}",
-                                  fmt::join(scheduler_names(), ", ")));
+  CLI::Option* threads =
+      command->add_option("--threads,--num_threads", flags->threads, "Of CPU lanes; 0: all cores")
+          ->check(at_least(0));
+  CLI::Option* strategy =
+      command
+          ->add_option("--strategy", flags->strategy.strategy,
+                       fmt::format("Plan so, and run the plan on the simulated clock: {}",
+                                   fmt::join(scheduler_names(), ", ")))
+          ->excludes(threads);
   command
       ->add_option("--sync", flags->strategy.sync,
                    "How lanes synchronise: svm, event, finish, or auto: the best that there is")
+      ->needs(strategy)
       ->capture_default_str();
   command->add_option("--seed", flags->strategy.seed, "Of noise and searches")
+      ->needs(strategy)
       ->check(at_least(0))
       ->capture_default_str();
   command->add_option("--runs,--num_runs", flags->strategy.runs, "With noise")
+      ->needs(strategy)
       ->check(at_least(1))
       ->capture_default_str();
-  command->add_flag("--throttle", flags->throttle,
-                    "Also run it for 20 simulated minutes on a chip that heats up");
+  command
+      ->add_flag("--throttle", flags->throttle,
+                 "Also run it for 20 simulated minutes on a chip that heats up")
+      ->needs(strategy);
   command->add_flag("--operators", flags->operators, "Print what the network computes, as CSV");
   command->add_flag("--validate", flags->validate,
                     "Compare simulated times with published ones instead");
-  command->add_option("--fit", flags->fit,
-                      "Fit the coefficients to published times, and write them to this file");
+  CLI::Option* fit = command->add_option(
+      "--fit", flags->fit, "Fit the coefficients to published times, and write them to this file");
   command->add_option("--rounds", flags->rounds, "Of the fit, at most")
+      ->needs(fit)
       ->check(at_least(1))
       ->capture_default_str();
   command->add_option("--published", flags->published, "The folder of published times")

@@ -302,6 +302,15 @@ class BenchModel(CliTest):
         self.assertIn("damaged.onnx", failed["error"])
         self.assertGreater(measured["strategies"]["cpu"]["median_ms"], 0)
 
+    def test_simulated_lanes_are_not_compared_with_engines_of_this_machine(self):
+        flags = ("tiny_conv", "--platform", "pixel5", "--strategy", "cpu,gpu,joint")
+        report, _ = self.bench(*flags)
+        (measured,) = report["models"]
+        self.assertIn("simulated", measured["onnxruntime_error"])
+        self.assertIsNone(measured["onnxruntime_ms"])
+        self.assertGreater(measured["speedup_joint"], 0)
+        self.bench(*flags, "--onnxruntime", self.stand_in(), status=1)
+
     def test_what_cannot_be_measured(self):
         self.refuse("bench", "model", says=["--all"])
         self.refuse("bench", "model", "skynet", says=["skynet", "tandem zoo list"])

@@ -79,6 +79,11 @@ class CommandLine(CliTest):
             with self.subTest(flag=flag):
                 self.refuse("plan", model, "--platform", "pixel5", *flag, status=2,
                             says=[flag[0].split("=")[0], "--platform"])
+        for flag in (["--sync", "svm"], ["--seed", 2], ["--runs", 3], ["--throttle"]):
+            self.refuse("simulate", model, "--platform", "pixel5", *flag, status=2,
+                        says=[flag[0], "--strategy"])
+        self.refuse("simulate", model, "--platform", "pixel5", "--strategy", "joint", "--threads", 2,
+                    status=2, says=["--threads", "--strategy"])
         self.refuse("train", "--end-to-end", "x.csv", status=2, says=["--end-to-end", "--csv"])
         self.refuse("train", "--csv", "x.csv", "--store", "y", status=2, says=["--store", "--csv"])
 
