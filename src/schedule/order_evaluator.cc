@@ -1,7 +1,6 @@
 #include "schedule/order_evaluator.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace tandem {
 namespace {
@@ -10,36 +9,6 @@ namespace {
 constexpr int kCheckpointDistance = 6;
 
 }  // namespace
-
-ModeSchedule schedule_of(const ModeTables& tables, const OrderedModes& solution) {
-  Sequence sequence;
-  for (const int op : solution.order) {
-    for (int p = 0; p < tables.part_count(op, solution.modes[op]); ++p) sequence.push_back({op, p});
-  }
-  return schedule_of(tables, solution.modes, sequence);
-}
-
-OrderedModes ordered(const ModeTables& tables, const ModeSchedule& schedule) {
-  const Evaluation evaluation = evaluate(tables, schedule);
-  std::vector<double> starts(tables.operators, OrderEvaluator::kNever);
-  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
-    for (size_t i = 0; i < schedule.lanes[lane].size(); ++i) {
-      double& start = starts[schedule.lanes[lane][i].op];
-      start = std::min(start, evaluation.lanes[lane][i].start_us);
-    }
-  }
-  // No consumer before its producers, even where it need not wait for them.
-  for (int op = 0; op < tables.operators; ++op) {
-    for (int i = tables.in_begin[op]; i < tables.in_begin[op + 1]; ++i) {
-      starts[op] = std::max(starts[op], starts[tables.edges[i].from]);
-    }
-  }
-  OrderedModes result{schedule.modes, std::vector<int>(tables.operators)};
-  std::iota(result.order.begin(), result.order.end(), 0);
-  std::stable_sort(result.order.begin(), result.order.end(),
-                   [&](int a, int b) { return starts[a] < starts[b]; });
-  return result;
-}
 
 OrderEvaluator::OrderEvaluator(const ModeTables& tables)
     : tables_(tables),
@@ -399,58 +368,6 @@ std::pair<int, int> OrderEvaluator::range_of(int op) const {
     range.second = std::min(range.second, places_[tables_.edges[tables_.out_edges[i]].to] - 1);
   }
   return range;
-}
-
-// What comes before that part on its lane; no operator if nothing does.
-PartRef OrderEvaluator::before_on_lane(const PartRef& ref) const {
-  const int lane = tables_.lane[tables_.part(ref.op, solution_.modes[ref.op], ref.part)];
-  int part = ref.part;
-  for (int place = places_[ref.op]; place >= 0; --place) {
-    const int op = solution_.order[place];
-    if (place != places_[ref.op]) part = tables_.part_count(op, solution_.modes[op]);
-    while (--part >= 0) {
-      if (tables_.lane[tables_.part(op, solution_.modes[op], part)] == lane) return {op, part};
-    }
-  }
-  return {kNone, 0};
-}
-
-// Of several, the first in the order.
-PartRef OrderEvaluator::last_to_end() const {
-  if (tables_.operators == 0) return {kNone, 0};
-  const auto reached = std::lower_bound(prefix_.begin() + 1, prefix_.end(), makespan_us_);
-  const int op = solution_.order[reached - prefix_.begin() - 1];
-  int part = 0;
-  while (end_us(op, part) != makespan_us_) ++part;
-  return {op, part};
-}
-
-std::vector<OrderEvaluator::Link> OrderEvaluator::critical_path(int first) const {
-  PartRef at = last_to_end();
-  std::vector<Link> path;
-  while (at.op != kNone && places_[at.op] >= first) {
-    const int mode = solution_.modes[at.op];
-    const int lane = tables_.lane[tables_.part(at.op, mode, at.part)];
-    const double start = start_us(at.op, at.part);
-    PartRef next{kNone, 0};
-    for (int i = tables_.in_begin[at.op]; i < tables_.in_begin[at.op + 1]; ++i) {
-      const ModeTables::Edge& edge = tables_.edges[i];
-      const int from_mode = solution_.modes[edge.from];
-      for (unsigned mask = tables_.entries[tables_.entry(edge, from_mode, mode, at.part)].waits;
-           mask != 0; mask &= mask - 1) {
-        const int q = std::countr_zero(mask);
-        const int from_lane = tables_.lane[tables_.part(edge.from, from_mode, q)];
-        const double latency = from_lane == lane ? 0 : tables_.latency_us(from_lane, lane);
-        if (end_us(edge.from, q) + latency >= start) next = {edge.from, q};
-      }
-    }
-    const bool by_lane = next.op == kNone;
-    if (by_lane) next = before_on_lane(at);
-    if (by_lane && next.op != kNone && end_us(next.op, next.part) < start) next.op = kNone;
-    path.push_back({at, by_lane});
-    at = next;
-  }
-  return path;
 }
 
 }  // namespace tandem

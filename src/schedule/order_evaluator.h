@@ -1,27 +1,13 @@
-// Evaluation for searches: solutions as one mode per operator and one order of the operators, where
-// a change costs about as much as what it touches.
+// Evaluation for searches, where a change costs about as much as what it touches.
 #pragma once
 
 #include <limits>
 #include <vector>
 
 #include "schedule/evaluator.h"
+#include "schedule/ordered_modes.h"
 
 namespace tandem {
-
-// One mode per operator, and operators in an order in which producers come first. Each lane takes
-// its parts in that order, those of one operator in the mode's order. (Orders of lanes exist that
-// no order of operators has: two operators that share two lanes, each first on one.)
-struct OrderedModes {
-  std::vector<int> modes;  // by operator
-  std::vector<int> order;  // operators
-
-  bool operator==(const OrderedModes&) const = default;
-};
-
-ModeSchedule schedule_of(const ModeTables& tables, const OrderedModes& solution);
-// The operators by the start of their first part. Not always as good as the schedule.
-OrderedModes ordered(const ModeTables& tables, const ModeSchedule& schedule);
 
 // A local change: other modes for up to two operators, and another place for one.
 struct Change {
