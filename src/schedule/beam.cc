@@ -100,20 +100,8 @@ class Beam {
       }
     }
     *tried_ += static_cast<int64_t>(extensions_.size());
-    std::stable_sort(extensions_.begin(), extensions_.end(), [](const auto& a, const auto& b) {
-      return a.score != b.score ? a.score < b.score : a.sum_free_us < b.sum_free_us;
-    });
     std::vector<State> next;
-    std::vector<const Extension*> chosen;
-    for (const Extension& e : extensions_) {
-      if (static_cast<int>(chosen.size()) == width_) break;
-      // The same in all that counts comes from modes that only differ in their past.
-      const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const Extension* other) {
-        return other->mode == e.mode && std::abs(other->score - e.score) < 1e-9 &&
-               std::abs(other->sum_free_us - e.sum_free_us) < 1e-9;
-      });
-      if (!known) chosen.push_back(&e);
-    }
+    const std::vector<const Extension*> chosen = best_extensions();
     // A state's last extension takes it over, so that most need not be copied.
     std::vector<int> uses(states_.size(), 0);
     for (const Extension* e : chosen) ++uses[e->state];
@@ -128,6 +116,30 @@ class Beam {
       next.back().latest_bound_us = e->bound_us;
     }
     states_ = std::move(next);
+  }
+
+  // In order, of equals those first that were looked at first. A heap, as few of them are taken.
+  std::vector<const Extension*> best_extensions() {
+    heap_.clear();
+    for (const Extension& e : extensions_) heap_.push_back(&e);
+    const auto is_worse = [](const Extension* a, const Extension* b) {
+      if (a->score != b->score) return a->score > b->score;
+      return a->sum_free_us != b->sum_free_us ? a->sum_free_us > b->sum_free_us : a > b;
+    };
+    std::make_heap(heap_.begin(), heap_.end(), is_worse);
+    std::vector<const Extension*> chosen;
+    while (!heap_.empty() && static_cast<int>(chosen.size()) < width_) {
+      std::pop_heap(heap_.begin(), heap_.end(), is_worse);
+      const Extension& e = *heap_.back();
+      heap_.pop_back();
+      // The same in all that counts comes from modes that only differ in their past.
+      const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const Extension* other) {
+        return other->mode == e.mode && std::abs(other->score - e.score) < 1e-9 &&
+               std::abs(other->sum_free_us - e.sum_free_us) < 1e-9;
+      });
+      if (!known) chosen.push_back(&e);
+    }
+    return chosen;
   }
 
   Extension look_at(int s, int op, int mode, size_t place) {
@@ -152,6 +164,7 @@ class Beam {
   int64_t* tried_;
   std::vector<State> states_;
   std::vector<Extension> extensions_;
+  std::vector<const Extension*> heap_;
 };
 
 }  // namespace

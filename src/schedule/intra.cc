@@ -207,7 +207,7 @@ std::vector<double> free_after_feeding(const Problem& problem, const Placement& 
 
 }  // namespace
 
-StatusOr<Schedule> IntraScheduler::schedule(const Problem& problem) const {
+StatusOr<Schedule> IntraScheduler::divide(const Problem& problem) const {
   if (!problem.cost) return invalid_argument("strategy 'intra' needs measured costs");
   if (problem.lanes.empty()) return invalid_argument("there are no lanes");
   IntraSearch search(problem, free_after_feeding(problem, analyse(*problem.graph)));
@@ -220,6 +220,11 @@ StatusOr<Schedule> IntraScheduler::schedule(const Problem& problem) const {
     schedule = single_lane_schedule(problem, best);
     schedule.strategy = "intra";
   }
+  return schedule;
+}
+
+StatusOr<Schedule> IntraScheduler::schedule(const Problem& problem) const {
+  TANDEM_ASSIGN_OR_RETURN(Schedule schedule, divide(problem));
   TANDEM_RETURN_IF_ERROR(derive_waits(*problem.graph, &schedule));
   return schedule;
 }

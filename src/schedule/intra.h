@@ -14,6 +14,8 @@ namespace tandem {
 class IntraScheduler : public Scheduler {
  public:
   StatusOr<Schedule> schedule(const Problem& problem) const override;
+  // The same without waits, for those who only want to know where operators are cut.
+  StatusOr<Schedule> divide(const Problem& problem) const;
 };
 
 }  // namespace tandem

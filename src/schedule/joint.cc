@@ -30,27 +30,29 @@ struct Start {
 };
 
 // The problem with every part as slow as it is while the other lanes run what is usual.
-ModeProblem with_usual_contention(const ModeProblem& problem) {
+ModeTables with_usual_contention(const ModeTables& tables) {
+  const std::vector<ModeOperator>& operators = tables.problem.operators;
   double work = 0;
   double shared = 0;
-  for (const ModeOperator& op : problem.operators) {
+  for (const ModeOperator& op : operators) {
     for (const Part& part : op.modes.front().parts) {
       work += part.us;
       shared += part.us * part.contention.memory_share;
     }
   }
   const double share = work > 0 ? shared / work : 0;
-  ModeProblem result = problem;
-  for (ModeOperator& op : result.operators) {
-    for (Mode& mode : op.modes) {
-      for (Part& part : mode.parts) {
-        const Contention& c = part.contention;
-        part.us *= 1 + (c.slowdown_compute - 1) * (1 - share) + (c.slowdown_memory - 1) * share;
-        part.contention = {};
+  std::vector<double> us = tables.us;
+  size_t at = 0;
+  for (const ModeOperator& op : operators) {
+    for (const Mode& mode : op.modes) {
+      for (size_t p = 0; p < mode.parts.size(); ++p) {
+        const Contention& c = mode.parts[p].contention;
+        us[at + p] *= 1 + (c.slowdown_compute - 1) * (1 - share) + (c.slowdown_memory - 1) * share;
       }
+      at += tables.stride;
     }
   }
-  return result;
+  return tables.with_times(std::move(us));
 }
 
 std::vector<int> order_by_rank(const ModeTables& tables) {
@@ -254,8 +256,8 @@ StatusOr<ModeSchedule> JointScheduler::schedule(
   }
   ModeSchedule found;
   if (tables.has_contention) {
-    const ModeProblem usual = with_usual_contention(tables.problem);
-    found = Search(ModeTables(usual), options, report).run(starts);
+    const ModeTables usual = with_usual_contention(tables);
+    found = Search(usual, options, report).run(starts);
   } else {
     found = Search(tables, options, report).run(starts);
   }

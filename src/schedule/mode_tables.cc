@@ -98,37 +98,48 @@ void ModeTables::add_edges() {
   }
 }
 
+ModeTables ModeTables::with_times(std::vector<double> times) const {
+  ModeTables result = *this;
+  result.us = std::move(times);
+  result.has_contention = false;
+  result.add_tails();
+  return result;
+}
+
 // After a part, whichever modes others have: the longest way on, each consumer in the mode that
 // makes it shortest.
 void ModeTables::add_tails() {
   tail_us.assign(us.size(), 0);
-  std::vector<double> best(stride);
+  std::vector<double> way_us(us);  // by part(): from its start on, of operators that are done
+  double best[kMaxParts];
+  double way[kMaxParts];
   for (int op = operators - 1; op >= 0; --op) {
     for (int i = out_begin[op]; i < out_begin[op + 1]; ++i) {
       const Edge& edge = edges[out_edges[i]];
+      const size_t first_to = part(edge.to, 0, 0);
       for (int f = 0; f < mode_count(op); ++f) {
         const int parts = part_count(op, f);
-        std::fill(best.begin(), best.end(), -1);
+        const size_t own = part(op, f, 0);
+        std::fill_n(best, parts, -1);
         for (int t = 0; t < static_cast<int>(edge.to_modes); ++t) {
-          double way[kMaxParts] = {};
+          std::fill_n(way, parts, 0);
+          const Entry* entry_of = &entries[entry(edge, f, t, 0)];
+          const size_t to = first_to + static_cast<size_t>(t) * stride;
           for (int p = 0; p < part_count(edge.to, t); ++p) {
-            const size_t to = part(edge.to, t, p);
-            const double after = us[to] + tail_us[to];
-            for (unsigned mask = entries[entry(edge, f, t, p)].waits; mask; mask &= mask - 1) {
+            for (unsigned mask = entry_of[p].waits; mask; mask &= mask - 1) {
               const int q = std::countr_zero(mask);
-              const double us_to = latency_us(lane[part(op, f, q)], lane[to]);
-              way[q] = std::max(way[q], after + us_to);
+              way[q] = std::max(way[q], way_us[to + p] + latency_us(lane[own + q], lane[to + p]));
             }
           }
           for (int q = 0; q < parts; ++q) {
             if (best[q] < 0 || way[q] < best[q]) best[q] = way[q];
           }
         }
-        for (int q = 0; q < parts; ++q) {
-          double& tail = tail_us[part(op, f, q)];
-          tail = std::max(tail, best[q]);
-        }
+        for (int q = 0; q < parts; ++q) tail_us[own + q] = std::max(tail_us[own + q], best[q]);
       }
+    }
+    for (size_t at = part(op, 0, 0); at < part(op, mode_count(op), 0); ++at) {
+      way_us[at] = us[at] + tail_us[at];
     }
   }
 }
@@ -161,7 +172,9 @@ ModeTables::Arrival ModeTables::arrival_of(const std::vector<int>& modes,
       arrival.ready_us = std::max(arrival.ready_us, ends[slot(edge.from, q)] + latency);
     }
   }
-  arrival.duration_us += std::popcount(others) * problem.lanes[to_lane].receive_us;
+  if (others != 0) {
+    arrival.duration_us += std::popcount(others) * problem.lanes[to_lane].receive_us;
+  }
   return arrival;
 }
 

@@ -15,6 +15,9 @@ namespace tandem {
 struct ModeTables {
   explicit ModeTables(const ModeProblem& problem);
 
+  // The same problem without contention, its parts taking these times (by part()).
+  ModeTables with_times(std::vector<double> times) const;
+
   size_t slot(int op, int part) const {
     return static_cast<size_t>(op) * stride + static_cast<size_t>(part);
   }

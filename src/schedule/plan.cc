@@ -151,7 +151,7 @@ StatusOr<PlannedSchedule> plan(const Problem& problem, const PlanOptions& option
   ModeOptions mode_options;
   mode_options.pins = options.pins;
   if (options.pins.empty() && (options.strategy == "intra" || options.strategy == "joint")) {
-    TANDEM_ASSIGN_OR_RETURN(intra, IntraScheduler().schedule(problem));
+    TANDEM_ASSIGN_OR_RETURN(intra, IntraScheduler().divide(problem));
     mode_options.partitions.push_back(&*intra);
   }
   TANDEM_ASSIGN_OR_RETURN(const ModeProblem modes, build_mode_problem(problem, mode_options));
