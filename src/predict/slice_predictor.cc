@@ -144,6 +144,7 @@ Frame SlicePredictor::columns_of(Frame frame) const {
 StatusOr<Frame> SlicePredictor::frame_of(std::span<const SliceCase* const> slices) const {
   Frame frame = slice_frame();
   std::vector<double> row;
+  row.reserve(frame.columns());
   for (const SliceCase* slice : slices) {
     row.clear();
     append_slice_row(*slice, &row);
