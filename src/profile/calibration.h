@@ -41,6 +41,7 @@ class Calibration : public CostModel {
   // Measured with all of the lane's threads, and given for any number of them.
   double slice_us(int lane, const Slice& slice, int threads = 0) const override;
   double crossing_us(int from, int to) const override { return transfers_.crossings[from][to]; }
+  double command_us(int lane) const override { return transfers_.commands[lane]; }
   double enqueue_us(int lane) const override { return transfers_.enqueueing[lane]; }
   StartCosts start(int lane, int host) const override {
     return transfers_.starts.empty() ? CostModel::start(lane, host) : transfers_.starts[lane];

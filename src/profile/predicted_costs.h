@@ -52,6 +52,7 @@ class PredictedCosts : public CostModel {
   // load; those of a slice are taken from the nearest eighth of the operator along that axis.
   Contention contention(int lane, const Slice& slice) const override;
   double crossing_us(int from, int to) const override { return transfers_.crossings[from][to]; }
+  double command_us(int lane) const override { return transfers_.commands[lane]; }
   double enqueue_us(int lane) const override { return transfers_.enqueueing[lane]; }
   StartCosts start(int lane, int host) const override {
     return transfers_.starts.empty() ? CostModel::start(lane, host) : transfers_.starts[lane];

@@ -1,7 +1,9 @@
 #include "profile/transfer_costs.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "lane/sim/world.h"
 #include "profile/copy_timing.h"
 #include "profile/on_lane.h"
 #include "profile/slice_timer.h"
@@ -105,6 +107,25 @@ Status measure_starts(const LaneCrew& crew, const CalibrationSources& sources,
   return {};
 }
 
+namespace {
+
+// Where a device polls, a crossing from it to a host lane is measured as the interval at which the
+// device works off signals (sync_bench.h): what one takes of its queue. A wait for what is done is
+// a command as small. Simulated devices signal in no time.
+double command_us(const LaneCrew& crew, const std::string& mechanism, int lane,
+                  const std::vector<double>& crossings) {
+  const bool polls = mechanism == "svm" || mechanism == "pinned";
+  if (!polls || !crew.queue_lane(lane) || sim::as_simulated(crew.lanes()[lane])) return 0;
+  std::optional<double> least;
+  for (size_t to = 0; to < crossings.size(); ++to) {
+    if (crew.queue_lane(static_cast<int>(to))) continue;
+    least = std::min(least.value_or(crossings[to]), crossings[to]);
+  }
+  return least.value_or(0);
+}
+
+}  // namespace
+
 double copy_us(const CopyTimes& copy, const CopySize& size) {
   return copy.base + copy.per_piece * static_cast<double>(size.pieces) +
          copy.per_byte * static_cast<double>(size.bytes);
@@ -116,6 +137,7 @@ TransferCosts transfer_costs(const LaneCrew& crew, const std::string& mechanism,
   TransferCosts costs;
   costs.crossings.assign(lanes, std::vector<double>(lanes, 0));
   costs.enqueueing.assign(lanes, 0);
+  costs.commands.assign(lanes, 0);
   costs.copies.assign(lanes, {});
   const auto value_in = [](const auto& map, const std::string& key, auto* value) {
     const auto found = map.find(key);
@@ -129,6 +151,7 @@ TransferCosts transfer_costs(const LaneCrew& crew, const std::string& mechanism,
       value_in(data.crossings, crossing_key(mechanism, name, crew.info(to).name),
                &costs.crossings[lane][to]);
     }
+    costs.commands[lane] = command_us(crew, mechanism, lane, costs.crossings[lane]);
   }
   return costs;
 }

@@ -27,6 +27,7 @@ struct CalibrationSources {
 struct TransferCosts {
   std::vector<std::vector<double>> crossings;  // [from][to]
   std::vector<double> enqueueing;              // by lane; 0 without a queue
+  std::vector<double> commands;                // by lane; 0 where waiting takes no command
   std::vector<CopyTimes> copies;               // by lane
   std::vector<StartCosts> starts;              // by lane with a queue; empty: not measured
 };

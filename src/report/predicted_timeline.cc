@@ -1,6 +1,7 @@
 #include "report/predicted_timeline.h"
 
 #include <algorithm>
+#include <set>
 
 #include "schedule/dependencies.h"
 #include "schedule/transfers.h"
@@ -43,6 +44,32 @@ double copies_us(const Problem& problem, int lane, const std::vector<TensorRegio
   return us;
 }
 
+// Of one slice: what its lane is occupied by beside it (mode_problem.h), microseconds.
+struct Commands {
+  double receive_us = 0;
+  double send_us = 0;
+};
+
+// By lane and slice.
+std::vector<std::vector<Commands>> commands_of(const Problem& problem, const Schedule& schedule) {
+  const Dependencies dependencies(*problem.graph, schedule);
+  std::vector<std::vector<Commands>> commands;
+  for (const auto& lane : schedule.lanes) commands.emplace_back(lane.size());
+  for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
+    for (size_t i = 0; i < schedule.lanes[lane].size(); ++i) {
+      std::set<int> others;
+      for (const Position maker : dependencies.of(schedule.lanes[lane][i].slice)) {
+        if (maker.lane == static_cast<int>(lane)) continue;
+        others.insert(maker.lane);
+        commands[maker.lane][maker.index].send_us = problem.cost->command_us(maker.lane);
+      }
+      commands[lane][i].receive_us =
+          static_cast<double>(others.size()) * problem.cost->command_us(static_cast<int>(lane));
+    }
+  }
+  return commands;
+}
+
 // The spans of one lane, one after another.
 class LaneSpans {
  public:
@@ -53,7 +80,7 @@ class LaneSpans {
   void feed(double us) {
     if (us > 0) add(SpanKind::kFeed, kNone, us);
   }
-  void slice(size_t index, const Transfers::Around& around) {
+  void slice(size_t index, const Transfers::Around& around, const Commands& commands) {
     const PartTime& time = evaluation_.lanes[lane_][index];
     const auto slice = static_cast<int>(index);
     const std::vector<Wait>& waits = schedule_.lanes[lane_][index].waits;
@@ -64,13 +91,16 @@ class LaneSpans {
       if (w + 1 == waits.size()) there = time.start_us;
       add(SpanKind::kWait, slice, std::clamp(there, now_, std::max(now_, time.start_us)), waits[w]);
     }
-    now_ = time.start_us;
+    // Looking for what is long done is no wait: nothing started right after it.
+    now_ = time.start_us + commands.receive_us;
     const double before = copies_us(problem_, lane_, around.before);
     const double after = copies_us(problem_, lane_, around.after);
     if (before > 0) add(SpanKind::kUpload, slice, std::min(now_ + before, time.end_us));
-    const double computed = after > 0 ? std::max(now_, time.end_us - after) : time.end_us;
+    const double made = time.end_us - commands.send_us;
+    const double computed = after > 0 ? std::max(now_, made - after) : made;
     add(SpanKind::kSlice, slice, computed);
-    if (after > 0) add(SpanKind::kDownload, slice, time.end_us);
+    if (after > 0) add(SpanKind::kDownload, slice, made);
+    if (commands.send_us > 0) add(SpanKind::kSignal, slice, time.end_us);
   }
   std::vector<Span> take() && { return std::move(spans_); }
 
@@ -101,6 +131,7 @@ Timeline predicted_timeline(const Problem& problem, const Schedule& schedule,
                                            static_cast<double>(schedule.lanes[lane].size());
   }
   const Transfers transfers = plan_transfers(*problem.graph, schedule, own_memory);
+  const std::vector<std::vector<Commands>> commands = commands_of(problem, schedule);
   Timeline timeline;
   timeline.makespan_us = evaluation.makespan_us;
   for (size_t lane = 0; lane < schedule.lanes.size(); ++lane) {
@@ -108,7 +139,7 @@ Timeline predicted_timeline(const Problem& problem, const Schedule& schedule,
     spans.feed(feeding[lane]);
     for (size_t i = 0; i < schedule.lanes[lane].size(); ++i) {
       const bool copies = !transfers.lanes[lane].empty();
-      spans.slice(i, copies ? transfers.lanes[lane][i] : Transfers::Around{});
+      spans.slice(i, copies ? transfers.lanes[lane][i] : Transfers::Around{}, commands[lane][i]);
     }
     timeline.lanes.push_back(std::move(spans).take());
   }

@@ -46,6 +46,10 @@ class CostModel {
   virtual Contention contention(int /*lane*/, const Slice& /*slice*/) const { return {}; }
   // Predicted microseconds that a wait of `to` on `from` adds: send + latency + receive.
   virtual double crossing_us(int from, int to) const = 0;
+  // Of these, what a signal takes of the lane's own time, and a wait even if what it waits for is
+  // long done: on a queue, both are commands between its slices. The default is that they take
+  // none.
+  virtual double command_us(int /*lane*/) const { return 0; }
   // Predicted microseconds of copying that much between the host's memory and that of a lane that
   // computes on its own, either way.
   virtual double copy_us(int /*lane*/, const CopySize& /*size*/) const { return 0; }

@@ -17,11 +17,16 @@ void add_lanes(const Problem& problem, ModeProblem* result) {
     lane.name = problem.lanes[l].name;
     lane.fed_by = problem.lanes[l].fed_by;
     lane.enqueue_us = problem.cost->enqueue_us(static_cast<int>(l));
+    lane.send_us = problem.cost->command_us(static_cast<int>(l));
+    lane.receive_us = lane.send_us;
     result->lanes.push_back(lane);
+  }
+  for (size_t l = 0; l < lanes; ++l) {
     for (size_t to = 0; to < lanes; ++to) {
       if (to == l) continue;
-      result->latency_us[l][to] =
-          problem.cost->crossing_us(static_cast<int>(l), static_cast<int>(to));
+      const double occupied = result->lanes[l].send_us + result->lanes[to].receive_us;
+      const double crossing = problem.cost->crossing_us(static_cast<int>(l), static_cast<int>(to));
+      result->latency_us[l][to] = std::max(0.0, crossing - occupied);
     }
   }
 }

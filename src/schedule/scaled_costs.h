@@ -21,6 +21,7 @@ class ScaledCosts : public CostModel {
     return costs_.contention(lane, slice);
   }
   double crossing_us(int from, int to) const override { return costs_.crossing_us(from, to); }
+  double command_us(int lane) const override { return costs_.command_us(lane); }
   double copy_us(int lane, const CopySize& size) const override {
     return costs_.copy_us(lane, size);
   }

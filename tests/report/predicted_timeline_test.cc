@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "report/gantt.h"
@@ -25,6 +26,7 @@ class Costs : public CostModel {
       for (double& us : row) us = random.real(0, 5);
     }
     enqueue_us_of_gpu = random.real(0, 3);
+    command_us_of_gpu = random.real(0, 2);
   }
   double slice_us(int lane, const Slice& slice, int) const override {
     const auto [entry, fresh] = slices.try_emplace({lane, slice.op, slice.axis, slice.begin}, 0);
@@ -32,9 +34,14 @@ class Costs : public CostModel {
     return entry->second;
   }
   double crossing_us(int from, int to) const override { return crossings_[from][to]; }
+  double command_us(int lane) const override { return lane == 1 ? command_us_of_gpu : 0; }
   double enqueue_us(int lane) const override { return lane == 1 ? enqueue_us_of_gpu : 0; }
+  double latency_us(int from, int to) const {
+    return std::max(0.0, crossings_[from][to] - command_us(from) - command_us(to));
+  }
 
   double enqueue_us_of_gpu = 0;
+  double command_us_of_gpu = 0;
   mutable std::map<std::tuple<int, OperatorId, int, int64_t>, double> slices;
 
  private:
@@ -62,10 +69,25 @@ struct Case {
 
 using Ends = std::vector<std::vector<double>>;
 
+// Of each slice, whether slices of other lanes read what it makes.
+std::vector<std::vector<bool>> awaited(const Case& c, const Dependencies& dependencies) {
+  std::vector<std::vector<bool>> result;
+  for (const auto& lane : c.schedule.lanes) result.emplace_back(lane.size(), false);
+  for (size_t lane = 0; lane < result.size(); ++lane) {
+    for (const ScheduledSlice& scheduled : c.schedule.lanes[lane]) {
+      for (const Position maker : dependencies.of(scheduled.slice)) {
+        if (maker.lane != static_cast<int>(lane)) result[maker.lane][maker.index] = true;
+      }
+    }
+  }
+  return result;
+}
+
 // When slices end by the rules of docs/scheduling.md, from regions that are read, without modes and
 // without waits; found by trying again until nothing changes, whatever the order.
 Ends relaxed_ends(const Case& c) {
   const Dependencies dependencies(c.graph, c.schedule);
+  const auto is_awaited = awaited(c, dependencies);
   Ends ends;
   for (const auto& lane : c.schedule.lanes) ends.emplace_back(lane.size(), 0);
   const double fed = c.costs.enqueue_us(1) * static_cast<double>(c.schedule.lanes[1].size());
@@ -77,11 +99,16 @@ Ends relaxed_ends(const Case& c) {
         const Slice& slice = c.schedule.lanes[lane][i].slice;
         const auto l = static_cast<int>(lane);
         double begin = i > 0 ? ends[lane][i - 1] : free_from[lane];
+        std::set<int> others;
         for (const Position maker : dependencies.of(slice)) {
-          const double crossing = maker.lane == l ? 0 : c.costs.crossing_us(maker.lane, l);
-          begin = std::max(begin, ends[maker.lane][maker.index] + crossing);
+          if (maker.lane != l) others.insert(maker.lane);
+          const double latency = maker.lane == l ? 0 : c.costs.latency_us(maker.lane, l);
+          begin = std::max(begin, ends[maker.lane][maker.index] + latency);
         }
-        const double end = begin + std::max(c.costs.slice_us(l, slice, 0), c.costs.enqueue_us(l));
+        const double commands = c.costs.command_us(l) * (static_cast<double>(others.size()) +
+                                                         (is_awaited[lane][i] ? 1 : 0));
+        const double end =
+            begin + commands + std::max(c.costs.slice_us(l, slice, 0), c.costs.enqueue_us(l));
         changed = changed || end != ends[lane][i];
         ends[lane][i] = end;
       }
@@ -96,6 +123,7 @@ TEST(PredictedTimeline, FollowsTheRules) {
     const Case c(seed);
     const Timeline timeline = c.timeline();
     const Ends ends = relaxed_ends(c);
+    const auto is_awaited = awaited(c, Dependencies(c.graph, c.schedule));
     double makespan = 0;
     for (size_t lane = 0; lane < ends.size(); ++lane) {
       size_t slices = 0;
@@ -105,7 +133,9 @@ TEST(PredictedTimeline, FollowsTheRules) {
         EXPECT_GE(span.us(), 0) << to_string(span.kind);
         free = span.end_us;
         if (span.kind != SpanKind::kSlice) continue;
-        EXPECT_NEAR(span.end_us, ends[lane][span.slice], 1e-9);
+        const double signal =
+            is_awaited[lane][span.slice] ? c.costs.command_us(static_cast<int>(lane)) : 0;
+        EXPECT_NEAR(span.end_us + signal, ends[lane][span.slice], 1e-9);
         const Slice& slice = c.schedule.lanes[lane][span.slice].slice;
         EXPECT_NEAR(span.us(), c.costs.slice_us(static_cast<int>(lane), slice, 0), 1e-9);
         ++slices;

@@ -153,6 +153,32 @@ TEST(ModeBuilder, TakesAsManyThreadsAsAreFastest) {
   EXPECT_EQ(problem->operators[0].modes[0].parts[0].threads, 2);
 }
 
+// Crossings of 5 us; one lane's signals and waits take it 2 us each.
+class SlowCommands : public SpeedModel {
+ public:
+  explicit SlowCommands(const Graph& graph) : SpeedModel(graph, {1000, 2500, 700}, 0.01, 5) {}
+  double command_us(int lane) const override { return lane == 1 ? 2 : 0; }
+};
+
+// From the end of one slice to the start of one that waits for it, a crossing takes as long as the
+// costs say, whoever is busy with it.
+TEST(ModeBuilder, CrossingsAreDividedIntoCommandsAndLatency) {
+  const Graph graph = one_linear(8, 64);
+  const SlowCommands cost(graph);
+  const auto problem = build_mode_problem({&graph, lanes_of(3), &cost});
+  ASSERT_TRUE(problem.ok()) << problem.status().message();
+  for (int from = 0; from < 3; ++from) {
+    EXPECT_EQ(problem->lanes[from].send_us, from == 1 ? 2 : 0);
+    EXPECT_EQ(problem->lanes[from].receive_us, from == 1 ? 2 : 0);
+    for (int to = 0; to < 3; ++to) {
+      if (from == to) continue;
+      EXPECT_EQ(problem->lanes[from].send_us + problem->latency_us[from][to] +
+                    problem->lanes[to].receive_us,
+                5);
+    }
+  }
+}
+
 TEST(ModeBuilder, PinsAreAllThatIsLeft) {
   const Graph graph = one_linear(1, 160);
   const SpeedModel cost(graph, {1000, 1000}, 1, 2);
