@@ -245,7 +245,11 @@ def main():
     if options.paths:
         return solve_files(options.paths, options, answers)
     for line in sys.stdin:
-        print(json.dumps(answer_to(lambda: parse_request(line), options)), file=answers, flush=True)
+        answer = answer_to(lambda: parse_request(line), options)
+        try:
+            print(json.dumps(answer), file=answers, flush=True)
+        except BrokenPipeError:
+            return 1  # the asker is gone, and with it whoever would read of it
     return 0
 
 

@@ -70,6 +70,12 @@ def main():
     parser.add_argument("-o", "--output", type=Path, required=True, help="the .tflite file to write")
     parser.add_argument("--json", action="store_true", help="print what was made as JSON")
     arguments = parser.parse_args()
+    if arguments.output.exists() and arguments.source.exists() and (
+        arguments.output.samefile(arguments.source)
+    ):
+        sys.exit(f"tflite_export.py: {arguments.source}: the output would overwrite it; name another file")
+    if not arguments.output.absolute().parent.is_dir():
+        sys.exit(f"tflite_export.py: {arguments.output}: there is no folder to write it to")
     try:
         made = export(arguments.source, arguments.output)
     except (ExportError, OSError) as error:
