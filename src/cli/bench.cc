@@ -141,8 +141,6 @@ void add_engine(CLI::App& app, const EngineKind& kind, EngineFlags* flags) {
 
 void add_bench_model(CLI::App& bench, Status* outcome) {
   const auto flags = std::make_shared<BenchModelFlags>();
-  // `inter` is the better of its two kinds, and `exact` is for small problems.
-  flags->strategies = {"cpu", "gpu", "inter", "intra", "chain", "joint"};
   CLI::App* model = bench.add_subcommand(
       "model",
       "Whole networks: strategies, ONNX Runtime and LiteRT in turn, memory, initialization");
@@ -152,7 +150,7 @@ void add_bench_model(CLI::App& bench, Status* outcome) {
       ->add_option("--strategy", flags->strategies,
                    fmt::format("Which of {}, in turn", fmt::join(scheduler_names(), ",")))
       ->delimiter(',')
-      ->default_str(fmt::format("{}", fmt::join(flags->strategies, ",")));
+      ->default_str("cpu,gpu,inter,intra,chain,joint");
   model->add_option("--warmup,--warmup_runs", flags->warmup, "Rounds before timing")
       ->check(at_least(0))
       ->capture_default_str();

@@ -44,7 +44,7 @@ struct BenchModelFlags {
   LoadFlags load;
   std::vector<std::string> models;
   bool all = false;
-  std::vector<std::string> strategies;
+  std::vector<std::string> strategies;  // empty: those that the platform has lanes for
   int warmup = 2;
   int runs = 10;
   int64_t deadline_ms = 10'000;

@@ -227,15 +227,25 @@ StatusOr<ModelReport> measure_model(const BenchModelFlags& flags, const Candidat
   return report;
 }
 
+// `inter` is the better of its two kinds, and `exact` is for small problems.
+std::vector<std::string> usual_strategies(const Platform& platform) {
+  const bool any_queue = std::any_of(platform.lanes().begin(), platform.lanes().end(),
+                                     [](const auto& lane) { return lane->info().asynchronous; });
+  if (!any_queue) return {"cpu", "inter", "intra", "chain", "joint"};
+  return {"cpu", "gpu", "inter", "intra", "chain", "joint"};
+}
+
 }  // namespace
 
-Status bench_model(const BenchModelFlags& flags) {
-  for (const std::string& name : flags.strategies) {
+Status bench_model(const BenchModelFlags& given) {
+  for (const std::string& name : given.strategies) {
     TANDEM_RETURN_IF_ERROR(make_scheduler(name).status());
   }
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<Candidate> candidates, candidates_of(flags));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Candidate> candidates, candidates_of(given));
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Platform> platform,
-                          create_platform(flags.platform));
+                          create_platform(given.platform));
+  BenchModelFlags flags = given;
+  if (flags.strategies.empty()) flags.strategies = usual_strategies(*platform);
   const Conditions conditions;
   const std::vector<std::string> lane_names = platform->lane_names();
   std::vector<nlohmann::json> models;

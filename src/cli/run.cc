@@ -128,7 +128,11 @@ Status look_closely(const Flags& flags, Contender& contender, const Model& model
   const std::string text = drift_text(model.graph(), platform.lane_names(), *lanes);
   if (text.empty()) return {};
   fmt::print(stderr, "warning: predictions are off:\n{}", text);
-  if (!flags.adapt) fmt::print(stderr, "plan again with --replan, or use --adapt\n");
+  // Predictors would predict the same again.
+  if (!flags.adapt) {
+    fmt::print(stderr, "use --adapt, or plan by what this model takes here: --costs calibrated{}\n",
+               flags.plan.empty() ? "" : " --replan");
+  }
   return {};
 }
 

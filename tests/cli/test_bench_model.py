@@ -58,6 +58,14 @@ class BenchModel(CliTest):
         )
         return path
 
+    def test_without_an_opencl_device_no_strategy_that_needs_one(self):
+        self.environment["OCL_ICD_VENDORS"] = str(self.work)
+        report = self.succeed_json("bench", "model", self.relu(), "--runs", 1,
+                                   "--onnxruntime", "none", "--litert", "none")
+        strategies = report["models"][0]["strategies"]
+        self.assertIn("joint", strategies)
+        self.assertNotIn("gpu", strategies)
+
     def bench(self, *arguments, status=0):
         """Without LiteRT, unless the arguments say otherwise."""
         if "--litert" not in arguments:

@@ -91,6 +91,17 @@ class TfliteExport(CliTest):
         self.refuse_export(model([node("Relu", ["x"], ["y"], "r")], free, y), "'x'", "not fixed")
         self.refuse_export(b"no model", "m.onnx")
 
+    def test_its_input_is_never_overwritten(self):
+        path = self.work / "kept.onnx"
+        content = model([node("Relu", ["x"], ["y"], "r")], [value_info("x", [1, 8])],
+                        [value_info("y", [1, 8])])
+        path.write_bytes(content)
+        done = subprocess.run([PYTHON, SOURCE / "tools/tflite_export.py", path, "-o", path],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("overwrite", done.stderr)
+        self.assertEqual(path.read_bytes(), content)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
