@@ -21,8 +21,9 @@ if(TARGET tandem)
   install(TARGETS tandem)
   # `tandem bench model` and `tandem bench schedule` start them.
   set(scripts ${CMAKE_INSTALL_DATADIR}/tandem)
-  install(PROGRAMS tools/engine_worker.py tools/onnxruntime_worker.py tools/litert_worker.py
-    tools/tflite_export.py tools/offline.py tools/offline_model.py DESTINATION ${scripts})
+  install(PROGRAMS tools/line_answers.py tools/engine_worker.py tools/onnxruntime_worker.py
+    tools/litert_worker.py tools/tflite_export.py tools/offline.py tools/offline_model.py
+    DESTINATION ${scripts})
   install(DIRECTORY tools/tflite DESTINATION ${scripts} FILES_MATCHING PATTERN "*.py")
 endif()
 install(DIRECTORY include/tandem ${CMAKE_BINARY_DIR}/generated/tandem

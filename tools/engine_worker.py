@@ -1,8 +1,7 @@
 """What the scripts share that run a model in another engine whenever a line asks for it; `tandem bench
 model` starts them.
 
-Requests and answers are JSON objects, one a line, on stdin and stdout. An answer with "error" says what
-went wrong. The process ends when its stdin does.
+Requests and answers are lines (see line_answers.py). An answer with "error" says what went wrong.
 
   {"do": "load", "model": FILE, "threads": N, "cores": [...], "inputs": {NAME: FILE.npy, ...},
    "outputs": FOLDER}
@@ -17,10 +16,10 @@ The process runs on the given cores only, each thread of the engine's on one of 
 import json
 import os
 import resource
-import signal
-import sys
 import time
 from pathlib import Path
+
+from line_answers import answer_lines, open_answers
 
 
 class NotPossible(Exception):
@@ -81,19 +80,17 @@ def spread_out(pool, cores):
 
 
 def serve(worker):
-    # Ctrl-C reaches the asker, too, which tells of it.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Whatever else is printed must not get between the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    answers = open_answers()
     known = worker.requests()
-    for line in sys.stdin:
+
+    def answer_to(line):
         try:
             request = json.loads(line)
-            answer = known[request["do"]](request)
+            return known[request["do"]](request)
         except Exception as error:  # whatever happens is the asker's to judge
-            answer = {
+            return {
                 "error": f"{type(error).__name__}: {error}",
                 "missing": isinstance(error, (ImportError, NotPossible)),
             }
-        print(json.dumps(answer), file=answers, flush=True)
+
+    return answer_lines(answers, answer_to)

@@ -20,10 +20,11 @@ by at most a nanosecond per addend, and its bound holds for the problem.
 import argparse
 import json
 import os
-import signal
 import sys
 import time
 from pathlib import Path
+
+from line_answers import answer_lines, open_answers
 
 missing_package = None
 try:
@@ -237,20 +238,10 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    # Ctrl-C reaches the asker, too, which tells of it.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Whatever else is printed must not get between the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    answers = open_answers()
     if options.paths:
         return solve_files(options.paths, options, answers)
-    for line in sys.stdin:
-        answer = answer_to(lambda: parse_request(line), options)
-        try:
-            print(json.dumps(answer), file=answers, flush=True)
-        except BrokenPipeError:
-            return 1  # the asker is gone, and with it whoever would read of it
-    return 0
+    return answer_lines(answers, lambda line: answer_to(lambda: parse_request(line), options))
 
 
 if __name__ == "__main__":

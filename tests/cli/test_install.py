@@ -31,7 +31,7 @@ class Install(unittest.TestCase):
     def test_the_binary_runs_from_there(self):
         self.assertIn("resnet50", run(self.prefix / "bin/tandem", "zoo", "list"))
         scripts = self.prefix / "share/tandem"
-        for name in ("onnxruntime_worker.py", "litert_worker.py", "engine_worker.py",
+        for name in ("onnxruntime_worker.py", "litert_worker.py", "engine_worker.py", "line_answers.py",
                      "tflite_export.py", "tflite/graph.py"):
             self.assertTrue((scripts / name).exists(), name)
 
